@@ -86,6 +86,11 @@ uuid_id!(
     "user"
 );
 uuid_id!(
+    /// Names one passkey of a user. A `UUIDv7`, so ids sort by creation.
+    PasskeyId,
+    "passkey"
+);
+uuid_id!(
     /// Names one API key. Stays when the key is rotated.
     KeyId,
     "key"

@@ -14,6 +14,7 @@ function showTimes(root) {
 
 // A question before what cannot be undone, and a word about what is waited for.
 document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented) return;
   const form = event.target;
   if (form.dataset.confirm && !window.confirm(form.dataset.confirm)) {
     event.preventDefault();
@@ -75,5 +76,50 @@ for (const form of document.querySelectorAll("form[enctype='multipart/form-data'
 // Where one is, also where a line of links is longer than the screen.
 for (const it of document.querySelectorAll("nav [aria-current]")) it.parentElement.scrollLeft = it.offsetLeft - it.parentElement.offsetLeft - 16;
 
+// Passkeys. A form with data-passkey gets a question from there, asks the browser for a passkey, and sends what it answers.
+const FAULTS = {
+  InvalidStateError: "This device has a passkey of yours already.",
+  NotAllowedError: "No passkey was given. Try again.",
+  SecurityError: "This browser gives no passkey to this address.",
+};
+
+async function answerOf(form) {
+  const body = new URLSearchParams(new FormData(form));
+  const got = await fetch(form.dataset.passkey, { method: "POST", body });
+  if (got.redirected) throw new Error("Your session ended, or must be confirmed. Reload the page.");
+  const question = await got.json().catch(() => {
+    throw new Error("The service did not answer as it should. Reload the page.");
+  });
+  if (!got.ok) throw new Error(question.error.message);
+  const { credentials } = navigator;
+  const made = form.elements.name
+    ? await credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(question) })
+    : await credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(question) });
+  return JSON.stringify(made.toJSON());
+}
+
+function offerPasskey(form) {
+  if (!window.PublicKeyCredential?.parseRequestOptionsFromJSON) return;
+  form.hidden = false;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const button = form.querySelector("button");
+    button.disabled = true;
+    form.querySelector("[role=alert]")?.remove();
+    try {
+      form.elements.answer.value = await answerOf(form);
+      form.submit();
+    } catch (error) {
+      const said = document.createElement("p");
+      said.className = "note bad";
+      said.setAttribute("role", "alert");
+      said.textContent = FAULTS[error.name] ?? error.message;
+      form.append(said);
+      button.disabled = false;
+    }
+  });
+}
+
+for (const form of document.querySelectorAll("form[data-passkey]")) offerPasskey(form);
 showTimes(document);
 for (const part of document.querySelectorAll("[data-refresh][id]")) refresh(part);

@@ -141,6 +141,7 @@ impl App {
             people.replace_all(
                 snapshot.list_users()?,
                 snapshot.list_second_factors()?,
+                snapshot.list_passkeys()?,
                 snapshot.list_identities()?,
             );
             directory.replace_all(snapshot.list_clients()?);

@@ -6,6 +6,7 @@ use super::keyring::HeldKey;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, KeyId, UserId};
 use crate::store::global::audit::{Act, PendingAct};
+use crate::store::global::console_session::Proof;
 use crate::store::global::key::Scope;
 use crate::store::global::user::{Role, User};
 use crate::store::{AccountKey, ClientStore, Store};
@@ -14,6 +15,8 @@ use crate::store::{AccountKey, ClientStore, Store};
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub identity: Principal,
+    /// How a user who is signed in to the console proved to be there. `None`: the caller is none.
+    proof: Option<Proof>,
     /// `None`: the edge counts what the caller does.
     act: Option<PendingAct>,
 }
@@ -41,13 +44,25 @@ pub enum Account {
 impl Caller {
     #[must_use]
     pub fn new(identity: Principal) -> Self {
-        Self { identity, act: None }
+        Self { identity, proof: None, act: None }
     }
 
     /// The same caller with what is known of it now.
     #[must_use]
     pub fn known_as(&self, identity: Principal) -> Self {
-        Self { identity, act: self.act.clone() }
+        Self { identity, act: self.act.clone(), ..*self }
+    }
+
+    /// The same caller, in a session of the console.
+    #[must_use]
+    pub fn proven_by(self, proof: Proof) -> Self {
+        Self { proof: Some(proof), ..self }
+    }
+
+    /// Returns true if the caller used a passkey, which is both factors.
+    #[must_use]
+    pub fn used_passkey(&self) -> bool {
+        self.proof == Some(Proof::Passkey)
     }
 
     /// Names the caller as the actor of `act`, which the caller's changes record.

@@ -1,4 +1,4 @@
-//! All users, their second factors and their identities in memory. They are found without disk access and changed after the commit.
+//! All users, their second factors, passkeys and identities in memory. They are found without disk access and changed after the commit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -6,6 +6,7 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::token::Session;
 use crate::id::UserId;
 use crate::store::global::user::identity::Identity;
+use crate::store::global::user::passkey::Passkey;
 use crate::store::global::user::second_factor::SecondFactor;
 use crate::store::global::user::{Role, User};
 
@@ -23,6 +24,10 @@ struct All {
     /// In lower case.
     by_name: HashMap<String, UserId>,
     second_factors: HashMap<UserId, Arc<SecondFactor>>,
+    /// Oldest first.
+    passkeys: HashMap<UserId, Vec<Arc<Passkey>>>,
+    /// By what the device calls them.
+    by_credential: HashMap<Vec<u8>, Arc<Passkey>>,
     identities: HashMap<UserId, Arc<Identity>>,
     /// By issuer and subject, exactly as the provider writes them.
     by_identity: HashMap<(String, String), UserId>,
@@ -33,9 +38,13 @@ impl People {
     pub fn of(
         users: Vec<User>,
         second_factors: Vec<SecondFactor>,
+        passkeys: Vec<Passkey>,
         identities: Vec<Identity>,
     ) -> Self {
         let people = Self::default();
+        for passkey in passkeys {
+            people.put_passkey(Arc::new(passkey));
+        }
         for identity in identities {
             people.put_identity(Arc::new(identity));
         }
@@ -48,14 +57,15 @@ impl People {
         people
     }
 
-    /// Replaces all users, second factors and identities.
+    /// Replaces all users, second factors, passkeys and identities.
     pub fn replace_all(
         &self,
         users: Vec<User>,
         second_factors: Vec<SecondFactor>,
+        passkeys: Vec<Passkey>,
         identities: Vec<Identity>,
     ) {
-        let new = Self::of(users, second_factors, identities)
+        let new = Self::of(users, second_factors, passkeys, identities)
             .all
             .into_inner()
             .expect("no holder of this lock panics");
@@ -130,6 +140,36 @@ impl People {
     /// Call it after the commit, as [`People::put`]; a factor whose code was used may come before it.
     pub fn put_second_factor(&self, factor: Arc<SecondFactor>) {
         self.write().second_factors.insert(factor.user, factor);
+    }
+
+    /// The passkeys of a user, oldest first.
+    pub fn passkeys_of(&self, user: UserId) -> Vec<Arc<Passkey>> {
+        self.read().passkeys.get(&user).cloned().unwrap_or_default()
+    }
+
+    /// The passkey that a device calls so.
+    pub fn find_passkey(&self, credential: &[u8]) -> Option<Arc<Passkey>> {
+        self.read().by_credential.get(credential).cloned()
+    }
+
+    /// Call it after the commit, as [`People::put`]; a passkey whose answer was accepted may come before it.
+    pub fn put_passkey(&self, passkey: Arc<Passkey>) {
+        let mut all = self.write();
+        all.by_credential.insert(passkey.credential.clone(), Arc::clone(&passkey));
+        let of_user = all.passkeys.entry(passkey.user).or_default();
+        match of_user.iter_mut().find(|it| it.id == passkey.id) {
+            Some(known) => *known = passkey,
+            None => of_user.push(passkey),
+        }
+    }
+
+    /// Call it after the commit, as [`People::put`].
+    pub fn remove_passkey(&self, passkey: &Passkey) {
+        let mut all = self.write();
+        all.by_credential.remove(&passkey.credential);
+        if let Some(of_user) = all.passkeys.get_mut(&passkey.user) {
+            of_user.retain(|it| it.id != passkey.id);
+        }
     }
 
     /// `None`: the user has a password here.

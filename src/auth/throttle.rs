@@ -42,8 +42,9 @@ struct Tries {
     networks: HashMap<Option<IpAddr>, Window>,
     all: Window,
     /// Returns from the identity provider.
-    returns: HashMap<Option<IpAddr>, Window>,
-    all_returns: Window,
+    returns: Unguessable,
+    /// Answers of passkeys.
+    answers: Unguessable,
     /// When each user last logged in from each network. Attempts from elsewhere do not lock out these networks.
     known: HashMap<(UserId, IpAddr), Time>,
 }
@@ -66,6 +67,13 @@ struct ThrottledAccount {
     n_tries: u32,
     last: Time,
     next: Time,
+}
+
+/// Attempts at what nobody can guess, so that no account needs a delay.
+#[derive(Debug, Default)]
+struct Unguessable {
+    networks: HashMap<Option<IpAddr>, Window>,
+    all: Window,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -144,18 +152,15 @@ impl Throttle {
     /// # Errors
     /// `RateLimited`.
     pub fn take_return(&self, address: Option<IpAddr>, now: Time) -> Result<()> {
-        let mut tries = self.lock();
-        let place = address.map(source_of);
-        let mut network = tries.returns.get(&place).copied().unwrap_or_default();
-        let waits = [network.wait_s(N_PER_NETWORK, now), tries.all_returns.wait_s(N_IN_ALL, now)];
-        refuse(waits.into_iter().flatten().max())?;
-        if N_IN_ALL as usize <= tries.returns.len() {
-            tries.returns.retain(|_, it| (0..WINDOW_S).contains(&now.s_since(it.start)));
-        }
-        network.n += 1;
-        tries.returns.insert(place, network);
-        tries.all_returns.n += 1;
-        Ok(())
+        self.lock().returns.take(address.map(source_of), now)
+    }
+
+    /// The same for an answer of a passkey, whose signature is then verified.
+    ///
+    /// # Errors
+    /// `RateLimited`.
+    pub fn take_answer(&self, address: Option<IpAddr>, now: Time) -> Result<()> {
+        self.lock().answers.take(address.map(source_of), now)
     }
 
     /// Records a successful login: the delay is reset, and the network is known.
@@ -182,6 +187,21 @@ fn refuse(wait_s: Option<i64>) -> Result<()> {
     match wait_s {
         Some(wait_s) => Err(Error::rate_limited(u32::try_from(wait_s).unwrap_or(u32::MAX))),
         None => Ok(()),
+    }
+}
+
+impl Unguessable {
+    fn take(&mut self, place: Option<IpAddr>, now: Time) -> Result<()> {
+        let mut network = self.networks.get(&place).copied().unwrap_or_default();
+        let waits = [network.wait_s(N_PER_NETWORK, now), self.all.wait_s(N_IN_ALL, now)];
+        refuse(waits.into_iter().flatten().max())?;
+        if N_IN_ALL as usize <= self.networks.len() {
+            self.networks.retain(|_, it| (0..WINDOW_S).contains(&now.s_since(it.start)));
+        }
+        network.n += 1;
+        self.networks.insert(place, network);
+        self.all.n += 1;
+        Ok(())
     }
 }
 

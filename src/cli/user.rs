@@ -31,7 +31,7 @@ Example:
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Remove the second factor of a user who lost it, and end all sessions of the user.
+    /// Remove the second factor and the passkeys of a user who lost them, and end all sessions of the user.
     ResetMfa {
         /// Id, email or user name.
         user: String,
@@ -131,7 +131,7 @@ fn reset_mfa(options: &Config, json: bool, user: &str) -> Result<()> {
         let all = session.call(Call::get("/api/users")).await?;
         session.call(Call::delete(format!("/api/users/{}/mfa", id_of(&all, user)?))).await
     })?;
-    print::done(json, &answer, &format!("removed the second factor of {user}"))
+    print::done(json, &answer, &format!("removed the second factor and the passkeys of {user}"))
 }
 
 /// The id of the user with this id, email or user name.
@@ -205,6 +205,7 @@ fn show(json: bool, answer: &Value) -> Result<()> {
             ("clients", "clientIds"),
             ("enabled", "enabled"),
             ("second factor", "mfa"),
+            ("passkeys", "passkeys"),
             ("signs in with", "signsInWith"),
         ],
     )?;
@@ -231,7 +232,11 @@ fn list(json: bool, answer: &Value) -> Result<()> {
         user["signsInWith"] = json!(signs_in_with(&user));
         let names =
             ["id", "email", "username", "role", "clientIds", "enabled", "signsInWith", "mfa"];
-        names.into_iter().chain(["lastLoginAt"]).map(|name| print::cell(&user[name])).collect()
+        names
+            .into_iter()
+            .chain(["passkeys", "lastLoginAt"])
+            .map(|name| print::cell(&user[name]))
+            .collect()
     };
     let heading = [
         "ID",
@@ -242,6 +247,7 @@ fn list(json: bool, answer: &Value) -> Result<()> {
         "ENABLED",
         "SIGNS IN WITH",
         "MFA",
+        "PASSKEYS",
         "LAST LOGIN",
     ];
     print::list(false, print::rows(&answer["data"]), ("no users", &heading), row)

@@ -111,8 +111,9 @@ impl Opened {
             metrics_token: options.metrics_token.clone(),
         };
         let (shown, proxies) = (Arc::clone(&app), options.trusted_proxies.clone());
+        let url = console_url(options);
         let pages = |operations, summaries| {
-            web::pages(&Console::new(shown, operations, summaries, proxies))
+            web::pages(&Console::new(shown, operations, summaries, proxies, url))
         };
         let service = api::mount(Arc::clone(&app), web_options, pages);
         Ok(Self { app, service, store })
@@ -203,6 +204,16 @@ pub fn load_catalog() -> Result<Catalog> {
         let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
         Error::internal(lines.join("\n"))
     })
+}
+
+/// Where people reach the console: what the configuration says, or the first name of an ordered certificate.
+fn console_url(options: &ServeOptions) -> Option<String> {
+    let named = match &options.certificate {
+        Some(CertificateSource::Acme(acme)) => acme.domains.first(),
+        Some(CertificateSource::Files(_)) | None => None,
+    };
+    let named = named.map(|it| format!("https://{it}:{}", options.listen.port()));
+    options.app.public_url.clone().or(named)
 }
 
 /// Serves on the listeners until `until` is done, then stops: no new connections, requests in progress finish, tasks stop, the store

@@ -183,12 +183,17 @@ pub(super) const USERS: &str = "users";
 /// Sessions of the console; digests, never secrets.
 ///
 /// Key: the digest. Value: `ConsoleSession`. Rows of sessions that have ended go with the next one that begins.
-pub(super) const CONSOLE_SESSIONS: &str = "console_sessions";
+pub(super) const CONSOLE_SESSIONS: &str = "browser_sessions";
 
 /// Second factors of users; their secrets are encrypted.
 ///
 /// Key: user id. Value: `SecondFactor`. No row: the user has none.
 pub(super) const SECOND_FACTORS: &str = "second_factors";
+
+/// Passkeys of users; public keys, never secrets.
+///
+/// Key: user id, passkey id. Value: `Passkey`. Invariant: no two have a credential in common.
+pub(super) const PASSKEYS: &str = "passkeys";
 
 /// Who users are at the identity provider.
 ///

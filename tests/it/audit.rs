@@ -91,11 +91,12 @@ fn each_change_stands_there_once_and_reads_do_not() {
 fn every_operation_that_changes_something_is_recorded_with_its_actor() {
     // A test and a recovery that finds nothing to send again change nothing. The operator has no session. A client's
     // connection has no organizations. The user has no second factor.
-    const CHANGES_NOTHING: [&str; 12] = [
+    const CHANGES_NOTHING: [&str; 13] = [
         "enroll_mfa",
         "confirm_mfa",
         "replace_recovery_codes",
         "remove_mfa",
+        "remove_passkey",
         "reset_mfa",
         "test_mail",
         "test_webhook",

@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::peer::Peer;
 use crate::request;
 use crate::store::global::audit::PendingAct;
+use crate::store::global::console_session::Proof;
 use crate::store::global::user::Role;
 
 /// What is known about a request's caller before its handler runs.
@@ -175,6 +176,11 @@ pub(in crate::api) fn caller<R: Right>(request: &Request) -> Result<Caller> {
     let app = &web(request).app;
     let slot = request.data::<CallerSlot>().expect("the edge gives every request a slot");
     let caller = Caller::new(identify::<R>(request)?);
+    // Only a page of the console says how its user proved to be there.
+    let caller = match request.data::<Proof>() {
+        Some(proof) => caller.proven_by(*proof),
+        None => caller,
+    };
     slot.lock().caller = Some(caller.clone());
     if let Principal::Key(held) = &caller.identity {
         check_network(request, web(request), held)?;
@@ -209,7 +215,9 @@ fn require_right<R: Right>(app: &App, caller: &Caller) -> Result<()> {
             let rule = "change your initial password first: PUT /api/me/password";
             Err(Error::forbidden(rule))
         }
-        Principal::User(user) if !R::BEFORE_SET_UP && app.must_set_up_mfa(user) => {
+        Principal::User(user)
+            if !R::BEFORE_SET_UP && !caller.used_passkey() && app.must_set_up_mfa(user) =>
+        {
             Err(Error::forbidden("set up a second factor first: POST /api/me/mfa"))
         }
         Principal::Key(_) | Principal::User(_) | Principal::Operator { .. } => Ok(()),

@@ -233,7 +233,7 @@ word!(
 );
 word!(
     /// Whether a user has a second factor. `on`: logins need a code. `missing`: the role requires one, which the user must set up
-    /// before doing anything else.
+    /// before doing anything else. A user with a passkey is never `missing` one.
     MfaStateView, MfaState, "MfaState", MfaState::ALL, MfaState::as_str
 );
 

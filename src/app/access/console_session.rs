@@ -11,7 +11,7 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::store::Batch;
 use crate::store::global::audit::PendingAct;
-use crate::store::global::console_session::{ConsoleSession, SessionDigest};
+use crate::store::global::console_session::{ConsoleSession, Proof, SessionDigest};
 use crate::store::global::user::User;
 use crate::text::line;
 
@@ -49,15 +49,18 @@ impl App {
         act: PendingAct,
     ) -> Result<SessionSecret> {
         let login = self.log_in(name, password, otp, browser.address.ip(), act).await?;
-        Ok(self.begin_console_session(&login.user, browser, self.clock.now()).await)
+        Ok(self
+            .begin_console_session(&login.user, browser, self.clock.now(), Proof::Password)
+            .await)
     }
 
-    /// Begins a session of a user who proved to be there, at that time. The secret is always a new one.
+    /// Begins a session of a user who proved to be there, at that time and in this way. The secret is always a new one.
     pub(super) async fn begin_console_session(
         &self,
         user: &User,
         browser: &Browser,
         proven_at: Time,
+        proof: Proof,
     ) -> SessionSecret {
         let (now, secret) = (self.clock.now(), SessionSecret::generate());
         let session = ConsoleSession {
@@ -67,6 +70,7 @@ impl App {
             begun_at: now,
             used_at: now,
             confirmed_at: proven_at,
+            proof,
             address: browser.address.shown().unwrap_or_else(|| "control socket".to_owned()),
             agent: line(&browser.agent, AGENT_CHARS_MAX),
         };
@@ -119,26 +123,29 @@ impl App {
         act: PendingAct,
     ) -> Result<()> {
         self.log_in(&by.user.email, password, otp, browser.address.ip(), act).await?;
-        self.confirm_session(by, self.clock.now()).await;
+        self.confirm_session(by, self.clock.now(), by.session.proof).await;
         Ok(())
     }
 
-    /// Notes when the user proved to be there again.
-    pub(super) async fn confirm_session(&self, by: &SignedIn, proven_at: Time) {
+    /// Notes when and how the user proved to be there again.
+    pub(super) async fn confirm_session(&self, by: &SignedIn, proven_at: Time, proof: Proof) {
         let session = ConsoleSession::clone(&by.session);
         let used_at = self.clock.now();
-        let session = ConsoleSession { used_at, confirmed_at: proven_at, ..session };
+        let session = ConsoleSession { used_at, confirmed_at: proven_at, proof, ..session };
         self.keep_console_session(&Arc::new(session)).await;
     }
 
-    /// Begins a session in place of one that ended because its user changed the password. `None`: the user is gone.
+    /// Begins a session in place of one that ended because its user changed how to sign in. `None`: the user is gone.
     pub async fn renew_console_session(
         &self,
         by: &SignedIn,
         browser: &Browser,
     ) -> Option<SessionSecret> {
         let user = self.get_user(by.user.id).ok().filter(|it| it.enabled)?;
-        Some(self.begin_console_session(&user, browser, self.clock.now()).await)
+        // Without a passkey, a used one opens nothing more.
+        let lost = by.session.proof == Proof::Passkey && self.list_passkeys(user.id).is_empty();
+        let proof = if lost { Proof::Password } else { by.session.proof };
+        Some(self.begin_console_session(&user, browser, self.clock.now(), proof).await)
     }
 
     /// Ends the session with this secret.

@@ -13,6 +13,7 @@ use crate::id::UserId;
 use crate::store::global::audit::PendingAct;
 use crate::store::global::user::User;
 use crate::store::global::user::identity::Identity;
+use crate::store::global::user::passkey::Passkey;
 use crate::store::global::user::second_factor::SecondFactor;
 use crate::store::{Batch, Store};
 
@@ -24,6 +25,7 @@ const CODE_BYTES_MAX: usize = 64;
 pub enum MfaState {
     /// Logins need a code.
     On,
+    /// Neither is one required, unless the user has a passkey, which is both factors.
     Off,
     /// The role requires one. The user must set it up before anything else.
     Missing,
@@ -84,14 +86,14 @@ impl App {
     pub fn mfa_state(&self, user: &User) -> MfaState {
         if self.has_second_factor(user) {
             MfaState::On
-        } else if self.must_set_up_mfa(user) {
+        } else if self.must_set_up_mfa(user) && !self.must_use_passkey(user) {
             MfaState::Missing
         } else {
             MfaState::Off
         }
     }
 
-    /// Returns true if the user's role requires a second factor and there is none.
+    /// Returns true if the user's role requires a second factor and there is none. Who used a passkey needs none.
     pub fn must_set_up_mfa(&self, user: &User) -> bool {
         self.options.require_mfa.contains(&user.role) && !self.has_second_factor(user)
     }
@@ -111,12 +113,14 @@ impl App {
     /// Makes the secret of a second factor, which counts once [`App::confirm_mfa`] got a code of it.
     ///
     /// # Errors
-    /// `Invalid` if the password is wrong; `RateLimited` after too many attempts; `Conflict` if the user has a factor.
+    /// `Invalid` if the password is wrong; `RateLimited` after too many attempts; `Conflict` if the user has a factor;
+    /// `Forbidden` if the password is not enough for one.
     pub async fn enroll_mfa(&self, by: &Caller, id: UserId, password: &str) -> Result<Enrollment> {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let user = self.get_user(id)?;
         self.require_own_password(by, &user, password).await?;
         self.access.throttle.succeeded_own(id);
+        self.require_passkey(by, &user)?;
         if self.confirmed_factor(id).is_some() {
             let rule = "a second factor is on; remove it first: POST /api/me/mfa/remove";
             return Err(Error::conflict(rule));
@@ -131,7 +135,7 @@ impl App {
             recovery_codes: Vec::new(),
         };
         let store = by.acting_on(&self.store).reserved();
-        self.store_user_and_factor(&store, user, Some(factor), changing).await?;
+        self.store_user_and_factors(&store, user, Some(factor), Vec::new(), changing).await?;
         Ok(Enrollment { secret, url })
     }
 
@@ -185,10 +189,10 @@ impl App {
     ) -> Result<Login> {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         self.require_own_factor(by, id, password, code).await?;
-        Ok(self.begin_session(self.change_factor(by, id, None, changing).await?))
+        Ok(self.begin_session(self.change_factors(by, id, None, Vec::new(), changing).await?))
     }
 
-    /// Removes the factor of another user, who lost it. Ends all sessions of that user.
+    /// Removes the factor and the passkeys of another user, who lost them. Ends all sessions of that user.
     ///
     /// # Errors
     /// `NotFound`; `Forbidden` to the user, who must prove the factor to remove it.
@@ -199,8 +203,9 @@ impl App {
         }
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         self.get_user(id)?;
-        if self.access.people.find_second_factor(id).is_some() {
-            self.change_factor(by, id, None, changing).await?;
+        let passkeys = self.list_passkeys(id);
+        if self.access.people.find_second_factor(id).is_some() || !passkeys.is_empty() {
+            self.change_factors(by, id, None, passkeys, changing).await?;
         }
         Ok(())
     }
@@ -248,7 +253,8 @@ impl App {
         if !by_recovery_code {
             self.access.people.put_second_factor(Arc::new(factor.clone()));
         }
-        self.store_user_and_factor(&store.reserved(), user, Some(factor), changing).await
+        let store = store.reserved();
+        self.store_user_and_factors(&store, user, Some(factor), Vec::new(), changing).await
     }
 
     /// The users whose second factor the key file cannot open.
@@ -309,6 +315,25 @@ impl App {
         self.require_own_code(by, &factor, code)
     }
 
+    /// Verifies the password of a user who is logged in, and a code if there is a factor. Returns the factor as it is from now
+    /// on.
+    pub(super) async fn require_own_factors(
+        &self,
+        by: &Caller,
+        id: UserId,
+        password: &str,
+        code: Option<&str>,
+    ) -> Result<Option<SecondFactor>> {
+        if self.confirmed_factor(id).is_some() {
+            let code = code.ok_or_else(|| Error::invalid_field("otp", "is required"))?;
+            return self.require_own_factor(by, id, password, code).await.map(Some);
+        }
+        self.require_own_password(by, &*self.get_user(id)?, password).await?;
+        self.access.throttle.succeeded_own(id);
+        let enrolled = self.access.people.find_second_factor(id);
+        Ok(enrolled.map(|it| SecondFactor::clone(&it)))
+    }
+
     /// Call it after the attempt was counted.
     fn require_own_code(
         &self,
@@ -332,35 +357,38 @@ impl App {
     ) -> Result<NewRecoveryCodes> {
         let codes = otp::generate_recovery_codes();
         factor.recovery_codes = codes.iter().map(|it| otp::recovery_digest(it)).collect();
-        let user = self.change_factor(by, factor.user, Some(factor), changing).await?;
+        let user = self.change_factors(by, factor.user, Some(factor), Vec::new(), changing).await?;
         Ok(NewRecoveryCodes { codes, login: self.begin_session(user) })
     }
 
-    /// Changes or removes the factor and ends all sessions of the user.
-    async fn change_factor(
+    /// Changes or removes the factor, removes passkeys, and ends all sessions of the user.
+    pub(super) async fn change_factors(
         &self,
         by: &Caller,
         id: UserId,
         factor: Option<SecondFactor>,
+        removed: Vec<Arc<Passkey>>,
         changing: OwnedMutexGuard<()>,
     ) -> Result<Arc<User>> {
         let mut user = User::clone(&*self.get_user(id)?);
         user.session_version += 1;
         user.updated_at = self.clock.now();
         let store = by.acting_on(&self.store).reserved();
-        self.store_user_and_factor(&store, Arc::new(user), factor, changing).await
+        self.store_user_and_factors(&store, Arc::new(user), factor, removed, changing).await
     }
 
-    /// [`App::store_user`], with the user's factor in the same commit. `None`: the user has none from now on.
-    pub(super) async fn store_user_and_factor(
+    /// [`App::store_user`], with the user's factor in the same commit, and without some passkeys. `None`: the user has no
+    /// factor from now on.
+    async fn store_user_and_factors(
         &self,
         store: &Store,
         user: Arc<User>,
         factor: Option<SecondFactor>,
+        removed: Vec<Arc<Passkey>>,
         changing: OwnedMutexGuard<()>,
     ) -> Result<Arc<User>> {
         let (row, factor) = (Arc::clone(&user), factor.map(Arc::new));
-        let (kept, kept_factor) = (Arc::clone(&user), factor.clone());
+        let (kept, kept_factor, gone) = (Arc::clone(&user), factor.clone(), removed.clone());
         let people = Arc::clone(&self.access.people);
         // After the commit: what memory grants must survive a restart.
         let put = move |(): &()| {
@@ -368,12 +396,16 @@ impl App {
                 Some(factor) => people.put_second_factor(factor),
                 None => people.remove_second_factor(kept.id),
             }
+            for it in &gone {
+                people.remove_passkey(it);
+            }
             people.put(kept);
             drop(changing);
         };
         let write = move |batch: &mut Batch| {
             batch.note_object(&row.id);
             batch.put_user(&row)?;
+            removed.iter().try_for_each(|it| batch.remove_passkey(it))?;
             match &factor {
                 Some(factor) => batch.put_second_factor(factor),
                 None => batch.remove_second_factor(row.id),

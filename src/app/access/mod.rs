@@ -1,4 +1,4 @@
-//! Keys, users, second factors, identities, sessions, and the audit log.
+//! Keys, users, second factors, passkeys, identities, sessions, and the audit log.
 
 pub mod audit;
 pub mod console_session;
@@ -6,6 +6,7 @@ pub mod grant;
 pub mod key;
 pub mod mfa;
 pub mod oidc;
+pub mod passkey;
 pub mod session;
 pub mod tally;
 pub mod user;
@@ -60,6 +61,7 @@ impl Access {
         let people = People::of(
             snapshot.list_users()?,
             snapshot.list_second_factors()?,
+            snapshot.list_passkeys()?,
             snapshot.list_identities()?,
         );
         Ok(Self {

@@ -22,6 +22,7 @@ use crate::oidc::{Answered, Claims, Fault, Flow, LIFE_S, OidcProvider, OidcSetti
 use crate::request;
 use crate::store::Batch;
 use crate::store::global::audit::PendingAct;
+use crate::store::global::console_session::Proof;
 use crate::store::global::user::identity::Identity;
 use crate::store::global::user::{Role, User};
 use crate::text::line;
@@ -193,12 +194,12 @@ impl App {
         };
         let user = self.put_identified(oidc, &claims, act.clone()).await.inspect_err(note)?;
         let proven_at = claims.auth_time_s().map_or(Time::EPOCH, Time::from_s).min(now);
-        let secret = match by {
-            Some(by) => {
-                self.confirm_session(by, proven_at).await;
-                None
-            }
-            None => Some(self.begin_console_session(&user, browser, proven_at).await),
+        let secret = if let Some(by) = by {
+            self.confirm_session(by, proven_at, Proof::Provider).await;
+            None
+        } else {
+            let proof = Proof::Provider;
+            Some(self.begin_console_session(&user, browser, proven_at, proof).await)
         };
         Ok(OidcEnd { next: kept.next, secret })
     }

@@ -62,6 +62,12 @@ impl App {
         if !user.enabled || user.password_hash != known.password_hash {
             return Err(wrong());
         }
+        if self.must_use_passkey(&user) {
+            act.set_subject(&format!("user {}, no passkey", user.email));
+            return Err(Error::unauthenticated(
+                "your role requires a second factor, and yours is a passkey: sign in to the console with it",
+            ));
+        }
         let proven = self.prove_login(&user, otp, &act)?;
         self.access.throttle.succeeded(user.id, address, self.clock.now());
         user.last_login_at = Some(self.clock.now());

@@ -25,10 +25,33 @@ pub struct ConsoleSession {
     pub used_at: Time,
     /// When the user last proved to be there.
     pub confirmed_at: Time,
+    /// How the user proved to be there.
+    pub proof: Proof,
     /// From where the user signed in.
     pub address: String,
     /// What the browser called itself.
     pub agent: String,
+}
+
+/// How a user proved to be there, in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Proof {
+    /// And with a code, if the user has an authenticator app.
+    Password,
+    Provider,
+    /// At least once. It is both factors.
+    Passkey,
+}
+
+impl Proof {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Password => "password",
+            Self::Provider => "identity provider",
+            Self::Passkey => "passkey",
+        }
+    }
 }
 
 impl<R: Rows> Transaction<R> {

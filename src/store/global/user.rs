@@ -1,6 +1,7 @@
 //! Users, with hashes of their passwords.
 
 pub mod identity;
+pub mod passkey;
 pub mod second_factor;
 
 use std::str::FromStr;

@@ -1,5 +1,7 @@
 //! Calls of the API in the name of who is signed in. They have the same rights, limits and audit entries as from outside.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use poem::http::{HeaderValue, Method, StatusCode, header};
@@ -7,9 +9,11 @@ use poem::{Body, Endpoint, Request, Response};
 use serde_json::{Value, json};
 
 use super::Answering;
+use crate::app::access::console_session::SignedIn;
 use crate::auth::caller::Principal;
 use crate::peer::Peer;
 use crate::request::{self, RequestId};
+use crate::store::global::console_session::Proof;
 
 const JSON: &str = "application/json";
 
@@ -17,15 +21,18 @@ const JSON: &str = "application/json";
 #[derive(Clone)]
 pub(super) struct Caller {
     principal: Principal,
+    proof: Proof,
     peer: Option<Peer>,
     forwarded: Vec<HeaderValue>,
 }
 
 impl Caller {
     /// The user as the one who sent this request.
-    pub(super) fn of(principal: Principal, request: &Request) -> Self {
+    pub(super) fn of(signed_in: &SignedIn, request: &Request) -> Self {
+        let principal = Principal::User(Arc::clone(&signed_in.user));
         let forwarded = request.headers().get_all("X-Forwarded-For").iter().cloned().collect();
-        Self { principal, peer: request.data::<Peer>().copied(), forwarded }
+        let proof = signed_in.session.proof;
+        Self { principal, proof, peer: request.data::<Peer>().copied(), forwarded }
     }
 }
 
@@ -78,8 +85,8 @@ pub(super) async fn call_as_is(
     target: &str,
     sent: Sent,
 ) -> Response {
-    let mut request =
-        Request::builder().method(method).uri_str(target).extension(by.principal.clone());
+    let request = Request::builder().method(method).uri_str(target);
+    let mut request = request.extension(by.principal.clone()).extension(by.proof);
     if let Some(peer) = by.peer {
         request = request.extension(peer);
     }

@@ -11,6 +11,7 @@ mod list;
 mod mfa;
 mod oidc;
 mod page;
+mod passkey;
 mod session;
 mod sessions;
 mod tables;
@@ -50,6 +51,8 @@ pub struct Console {
     operations: Answering,
     /// Proxies that are believed about whom a request is from, and whether it came over HTTPS.
     trusted_proxies: Vec<IpNetwork>,
+    /// Where people reach the console, as the configuration says.
+    url: Option<String>,
     templates: Environment<'static>,
 }
 
@@ -61,9 +64,10 @@ impl Console {
         operations: Answering,
         summaries: BTreeMap<String, String>,
         trusted_proxies: Vec<IpNetwork>,
+        url: Option<String>,
     ) -> Arc<Self> {
         let templates = template::environment(&app, summaries);
-        Arc::new(Self { app, operations, trusted_proxies, templates })
+        Arc::new(Self { app, operations, trusted_proxies, url, templates })
     }
 }
 
@@ -87,7 +91,11 @@ pub(super) fn routes(mut routes: Route, console: &Arc<Console>) -> Route {
     for step in mfa::Step::ALL {
         routes = routes.at(step.path(), at(console, Place::MfaStep(step)));
     }
+    for step in passkey::Step::ALL {
+        routes = routes.at(step.path(), at(console, Place::PasskeyStep(step)));
+    }
     routes
+        .at(passkey::PASSKEYS, at(console, Place::Passkeys))
         .at(SESSIONS, at(console, Place::Sessions))
         .at(MFA, at(console, Place::Mfa))
         .at(SIGN_IN, at(console, Place::SignIn))
@@ -128,6 +136,8 @@ enum Place {
     Sessions,
     Mfa,
     MfaStep(mfa::Step),
+    Passkeys,
+    PasskeyStep(passkey::Step),
     Nowhere,
 }
 
@@ -150,6 +160,7 @@ fn at(console: &Arc<Console>, place: Place) -> RouteMethod {
         | Place::File(_)
         | Place::List(_)
         | Place::Mfa
+        | Place::Passkeys
         | Place::OidcSignIn
         | Place::OidcReturn
         | Place::OidcConfirm
@@ -161,7 +172,8 @@ fn at(console: &Arc<Console>, place: Place) -> RouteMethod {
         | Place::Password
         | Place::SignOut
         | Place::Sessions
-        | Place::MfaStep(_) => method.post(Here::of(console, place)),
+        | Place::MfaStep(_)
+        | Place::PasskeyStep(_) => method.post(Here::of(console, place)),
     }
 }
 
@@ -199,6 +211,9 @@ impl Endpoint for Here {
             Place::Sessions => sessions::show(console, request).await,
             Place::MfaStep(step) if is_sent => mfa::take(console, step, request).await,
             Place::Mfa | Place::MfaStep(_) => mfa::show(console, request).await,
+            Place::Passkeys => passkey::show(console, request).await,
+            Place::PasskeyStep(step) if is_sent => passkey::take(console, step, request).await,
+            Place::PasskeyStep(step) => see_other(step.page()),
             Place::Nowhere => return nowhere(console, request).await,
         })
     }

@@ -13,7 +13,7 @@ use super::call::{Pairs, Sent, call, find};
 use super::page::{self, Model, problem};
 use super::tables::Page;
 use super::visit::{Visit, query};
-use super::way::{Way, is_own_form};
+use super::way::{Way, is_own_form, site};
 use super::{Console, form};
 use crate::app::access::console_session::Browser;
 use crate::app::access::mfa::MfaState;
@@ -22,6 +22,7 @@ use crate::auth::network::{CallerAddress, client_address};
 use crate::error::{Code, Error};
 use crate::peer::Peer;
 use crate::store::global::audit::PendingAct;
+use crate::store::global::console_session::Proof;
 use crate::web::see_other;
 
 pub(super) const SIGN_IN: &str = "/sign-in";
@@ -85,8 +86,13 @@ pub(super) async fn enter(
         return Err(Box::new(see_other(PASSWORD)));
     }
     let is_early = matches!(gate, Gate::SignedIn | Gate::Replaced);
-    if !is_early && console.app.must_set_up_mfa(&signed_in.user) {
-        return Err(Box::new(see_other(MFA)));
+    let has_both = signed_in.session.proof == Proof::Passkey;
+    if !is_early && !has_both && console.app.must_set_up_mfa(&signed_in.user) {
+        return Err(Box::new(if console.app.must_use_passkey(&signed_in.user) {
+            lead(CONFIRM, request, here)
+        } else {
+            see_other(MFA)
+        }));
     }
     if gate == Gate::Confirmed && !signed_in.session.is_confirmed(console.app.clock.now()) {
         return Err(Box::new(lead(CONFIRM, request, here)));
@@ -183,10 +189,31 @@ pub(super) async fn show_sign_in(console: &Console, request: &Request) -> Respon
     if enter(console, request, Gate::SignedIn).await.is_ok() {
         return see_other(next);
     }
+    show_sign_in_form(console, request, SignInForm::default(), (StatusCode::OK, None), next)
+}
+
+/// What the form of the sign-in page begins with.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SignInForm<'a> {
+    name: &'a str,
+    needs_code: bool,
+}
+
+pub(super) fn show_sign_in_form(
+    console: &Console,
+    request: &Request,
+    form: SignInForm<'_>,
+    said: (StatusCode, Option<&str>),
+    next: &str,
+) -> Response {
+    let way = Way::of(request, &console.trusted_proxies);
     let mut model = page::bare(console);
-    model.insert("needs_code", Value::from(false));
+    model.insert("form", Value::from(BTreeMap::from([("name", form.name.to_owned())])));
+    model.insert("needs_code", Value::from(form.needs_code));
     model.insert("oidc", Value::from(Serde(console.app.oidc_name())));
-    render(console, "sign-in", model, (StatusCode::OK, None), next)
+    let has_site = site(request, way, console.url.as_deref()).is_ok();
+    model.insert("passkeys", Value::from(has_site));
+    render(console, "sign-in", model, said, next)
 }
 
 /// `POST /sign-in`
@@ -214,13 +241,10 @@ pub(super) async fn sign_in(console: &Console, request: &mut Request) -> Respons
             with_cookie(see_other(next), way, secret.expose())
         }
         Err(error) => {
-            let mut model = page::bare(console);
-            model.insert("form", Value::from(BTreeMap::from([("name", name.to_owned())])));
             let needs_code = error.code == Code::CodeRequired || code(&form).is_some();
-            model.insert("needs_code", Value::from(needs_code));
-            model.insert("oidc", Value::from(Serde(console.app.oidc_name())));
             let refused = (status(&error), Some(error.message()));
-            render(console, "sign-in", model, refused, next)
+            let shown = SignInForm { name, needs_code };
+            show_sign_in_form(console, request, shown, refused, next)
         }
     }
 }
@@ -237,10 +261,10 @@ pub(super) async fn sign_out(console: &Console, request: &mut Request) -> Respon
 
 /// `GET /confirm`
 pub(super) async fn show_confirm(console: &Console, request: &Request) -> Response {
-    match enter(console, request, Gate::Usual).await {
+    match enter(console, request, Gate::Replaced).await {
         Ok(visit) => {
             let next = next(find(&visit.query, "next"));
-            show_confirm_form(console, &visit, (StatusCode::OK, None), next)
+            show_confirm_form(console, request, &visit, (StatusCode::OK, None), next)
         }
         Err(instead) => *instead,
     }
@@ -248,7 +272,7 @@ pub(super) async fn show_confirm(console: &Console, request: &Request) -> Respon
 
 /// `POST /confirm`
 pub(super) async fn confirm(console: &Console, request: &mut Request) -> Response {
-    let (visit, form) = match enter_with_form(console, request, Gate::Usual).await {
+    let (visit, form) = match enter_with_form(console, request, Gate::Replaced).await {
         Ok(entered) => entered,
         Err(instead) => return *instead,
     };
@@ -265,22 +289,28 @@ pub(super) async fn confirm(console: &Console, request: &mut Request) -> Respons
     match confirmed.await {
         Ok(()) => see_other(next),
         Err(error) => {
-            show_confirm_form(console, &visit, (status(&error), Some(error.message())), next)
+            let refused = (status(&error), Some(error.message()));
+            show_confirm_form(console, request, &visit, refused, next)
         }
     }
 }
 
-fn show_confirm_form(
+pub(super) fn show_confirm_form(
     console: &Console,
+    request: &Request,
     visit: &Visit,
     said: (StatusCode, Option<&str>),
     next: &str,
 ) -> Response {
+    let (app, user) = (&console.app, &visit.signed_in.user);
     let mut model = page::model(console, visit);
-    let state = console.app.mfa_state(&visit.signed_in.user);
-    model.insert("needs_code", Value::from(state == MfaState::On));
-    let is_identified = console.app.find_identity(&visit.signed_in.user).is_some();
-    let oidc = console.app.oidc_name().filter(|_| is_identified);
+    model.insert("needs_code", Value::from(app.mfa_state(user) == MfaState::On));
+    let has_site = site(request, visit.way, console.url.as_deref()).is_ok();
+    let has_passkey = has_site && !app.list_passkeys(user.id).is_empty();
+    model.insert("passkeys", Value::from(has_passkey));
+    model.insert("needs_passkey", Value::from(app.must_use_passkey(user)));
+    let is_identified = app.find_identity(user).is_some();
+    let oidc = app.oidc_name().filter(|_| is_identified);
     model.insert("oidc", Value::from(Serde(oidc)));
     render(console, "confirm", model, said, next)
 }

@@ -26,6 +26,7 @@ pub(super) async fn show(console: &Console, request: &Request) -> Response {
             ("usedAt", it.used_at.to_string()),
             ("address", it.address.clone()),
             ("agent", it.agent.clone()),
+            ("proof", it.proof.as_str().to_owned()),
         ]))
     });
     let mut model = page::model(console, &visit);

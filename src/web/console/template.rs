@@ -49,6 +49,7 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "morning",
     "observations",
     "parts",
+    "passkeys",
     "password",
     "portfolio-schedules",
     "problem",

@@ -8,7 +8,6 @@ use super::Console;
 use super::call::{Caller, Pairs};
 use super::way::Way;
 use crate::app::access::console_session::{Browser, SignedIn};
-use crate::auth::caller::Principal;
 use crate::auth::console_session::SessionSecret;
 
 /// A request of somebody who is signed in.
@@ -30,7 +29,7 @@ impl Visit {
         secret: SessionSecret,
         request: &Request,
     ) -> Self {
-        let caller = Caller::of(Principal::User(signed_in.user.clone()), request);
+        let caller = Caller::of(&signed_in, request);
         let parts = request.path_params::<BTreeMap<String, String>>().unwrap_or_default();
         Self {
             way,

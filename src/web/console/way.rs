@@ -8,6 +8,7 @@ use poem::http::uri::{Authority, Scheme};
 use poem::http::{HeaderMap, header};
 
 use crate::auth::network::holds;
+use crate::passkey::Site;
 use crate::peer::Peer;
 
 /// The way of a request from the browser.
@@ -61,6 +62,14 @@ impl Way {
         }
     }
 
+    /// The cookie of a question for a passkey, as [`Way::cookie`].
+    pub(super) const fn passkey_cookie(self) -> &'static str {
+        match self {
+            Self::Encrypted => "__Host-posture-passkey",
+            Self::Loopback | Self::Open => "posture-passkey",
+        }
+    }
+
     /// The `Set-Cookie` header that keeps a value until the browser ends. An empty one removes it.
     pub(super) fn set_cookie(self, name: &str, value: &str) -> String {
         let age = if value.is_empty() { "; Max-Age=0" } else { "" };
@@ -108,6 +117,42 @@ pub(super) fn is_own_form(request: &Request, way: Way) -> bool {
 /// Returns true if the browser asked for the console by this URL, which has no path.
 pub(super) fn is_at(request: &Request, way: Way, url: &str) -> bool {
     own_origins(request, way).iter().any(|it| it.eq_ignore_ascii_case(url))
+}
+
+/// The site that the browser asked for the console at, for passkeys. `url`: where the configuration says that it is.
+///
+/// # Errors
+/// Why there are no passkeys there, and what to do.
+pub(super) fn site(request: &Request, way: Way, url: Option<&str>) -> Result<Site, String> {
+    if way == Way::Loopback {
+        let origin = own_origins(request, way).swap_remove(0);
+        return Site::of(&origin).ok_or_else(|| {
+            let port = origin.rsplit_once(':').map_or("", |it| it.1.trim_end_matches(']'));
+            format!(
+                "Browsers have no passkeys for an address. Open http://localhost:{port} instead."
+            )
+        });
+    }
+    let Some(url) = url else {
+        return Err(
+            "Passkeys need the name of the console. An administrator must set server.public_url of the configuration, such as \
+             https://posture.example.com, and start the service again."
+                .to_owned(),
+        );
+    };
+    let Some(site) = Site::of(url) else {
+        return Err(format!(
+            "Browsers have no passkeys for {url}. An administrator must set server.public_url of the configuration to an https URL \
+             with a name, such as https://posture.example.com, and start the service again."
+        ));
+    };
+    if !is_at(request, way, site.origin()) {
+        return Err(format!(
+            "Passkeys work at {} alone, which the configuration has. Open that address.",
+            site.origin()
+        ));
+    }
+    Ok(site)
 }
 
 /// The origin of the console, by the name that the browser asked for and by the one that the proxy was asked for.

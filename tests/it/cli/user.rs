@@ -65,7 +65,7 @@ fn a_second_factor_that_was_lost_is_reset() {
     assert_eq!(folder.json(&["user", "list"])["data"][0]["mfa"], "on");
 
     let said = folder.ok(&["user", "reset-mfa", "ADA@example.com"]);
-    assert_eq!(said, "removed the second factor of ADA@example.com\n");
+    assert_eq!(said, "removed the second factor and the passkeys of ADA@example.com\n");
     assert_eq!(log_in(&server, "ada@example.com", PASSWORD).status, 200);
     assert_eq!(folder.json(&["user", "list"])["data"][0]["mfa"], "off");
     server.stop();

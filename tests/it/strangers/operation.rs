@@ -135,6 +135,8 @@ pub(crate) const TRIED: &[Tried] = &[
     ("confirm_mfa", Names::Nothing, "", 403),
     ("replace_recovery_codes", Names::Nothing, "", 403),
     ("remove_mfa", Names::Nothing, "", 403),
+    ("list_passkeys", Names::Nothing, "", 403),
+    ("remove_passkey", Names::Nothing, "", 403),
     ("reset_mfa", Names::User, "", 204),
     ("list_users", Names::Nothing, "", 200),
     ("add_user", Names::Nothing, "", 201),

@@ -57,7 +57,7 @@ pub(crate) fn in_order(mut operations: Vec<Operation>) -> Vec<Operation> {
 }
 
 /// Those that are about the own session, which the operator has none of.
-pub(crate) const OF_A_SESSION: [&str; 7] = [
+pub(crate) const OF_A_SESSION: [&str; 9] = [
     "log_out",
     "get_me",
     "change_own_password",
@@ -65,13 +65,15 @@ pub(crate) const OF_A_SESSION: [&str; 7] = [
     "confirm_mfa",
     "replace_recovery_codes",
     "remove_mfa",
+    "list_passkeys",
+    "remove_passkey",
 ];
 
 /// What they answer a user, whose password and code are wrong.
 pub(crate) fn of_a_session(id: &str) -> Option<u16> {
     OF_A_SESSION.contains(&id).then_some(match id {
         "log_out" => 204,
-        "get_me" => 200,
+        "get_me" | "list_passkeys" => 200,
         "confirm_mfa" => 409, // Nothing is to be confirmed.
         _ => 400,
     })
@@ -218,6 +220,7 @@ impl World {
             .replace("{taskId}", id.unwrap_or(&self.task))
             .replace("{alertRuleId}", id.unwrap_or(&self.alert_rule))
             .replace("{userId}", id.unwrap_or(&self.user))
+            .replace("{passkeyId}", id.unwrap_or(&self.user))
             .replace("{connectionId}", id.unwrap_or(&self.connection))
             .replace("{reportScheduleId}", id.unwrap_or(&self.report_schedule))
             .replace("{kind}", KIND)
@@ -275,7 +278,7 @@ impl World {
             "change_own_password" => {
                 json!({"currentPassword": "wrong", "newPassword": "nine ochre moths, kettle"})
             }
-            "enroll_mfa" => json!({"currentPassword": "wrong"}),
+            "enroll_mfa" | "remove_passkey" => json!({"currentPassword": "wrong"}),
             "confirm_mfa" => json!({"otp": "123456"}),
             "replace_recovery_codes" | "remove_mfa" => {
                 json!({"currentPassword": "wrong", "otp": "123456"})

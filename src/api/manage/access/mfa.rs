@@ -157,8 +157,8 @@ impl SecondFactors {
 
     /// Reset the second factor of a user
     ///
-    /// Removes the factor of a user who lost it, and ends all sessions of that user. Does nothing if there is none. Nobody can
-    /// reset their own.
+    /// Removes the factor and the passkeys of a user who lost them, and ends all sessions of that user. Does nothing if there are
+    /// none. Nobody can reset their own.
     #[oai(path = "/users/:userId/mfa", method = "delete", operation_id = "reset_mfa")]
     async fn reset_mfa(
         &self,

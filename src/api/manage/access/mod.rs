@@ -3,5 +3,6 @@
 pub mod audit;
 pub mod keys;
 pub mod mfa;
+pub mod passkeys;
 pub mod session;
 pub mod users;

@@ -50,6 +50,8 @@ pub struct UserView {
     /// The service generated the password. The user must replace it before doing anything else.
     must_change_password: bool,
     mfa: MfaStateView,
+    /// How many passkeys the user has. At the console, each stands in for the password and the second factor.
+    passkeys: u32,
     /// Null: the user signs in with a password. Others sign in to the console at the identity provider of `[oidc]`, which also
     /// decides about the role and the second factor.
     identity: Null<IdentityView>,
@@ -79,6 +81,7 @@ impl UserView {
             enabled: user.enabled,
             must_change_password: user.must_change_password,
             mfa: MfaStateView(app.mfa_state(user)),
+            passkeys: u32::try_from(app.list_passkeys(user.id).len()).expect("there are few"),
             identity: app.find_identity(user).map(|it| IdentityView::of(&it)).into(),
             created_at: When(user.created_at),
             updated_at: When(user.updated_at),

@@ -257,6 +257,9 @@ pub(super) const ACTIONS: &[Action] = &[
         method: Method::DELETE,
         target: "/api/users/:user/mfa",
         sent: Sending::Nothing,
-        then: Then::To("/users", "The second factor is off. The user signs in with the password."),
+        then: Then::To(
+            "/users",
+            "The second factor is off, and the passkeys are removed. The user signs in with the password.",
+        ),
     },
 ];
