@@ -11,6 +11,7 @@ mod needs_chromium;
 mod needs_npm;
 mod oidc;
 mod pages;
+mod passkey;
 mod start;
 
 use serde_json::json;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::oidc::RETURN;
+use super::passkey::Step;
 use super::session::{CONFIRM, SESSIONS, SIGN_IN};
 
 /// What an act was. `summaries`: those of the operations. An act that has no words is shown by its name.
@@ -14,11 +15,15 @@ pub(super) fn in_words(summaries: &BTreeMap<String, String>, action: &str) -> St
 }
 
 /// What is done on pages without an operation.
-const OF_CONSOLE: [(&str, &str); 4] = [
+const OF_CONSOLE: [(&str, &str); 8] = [
     (SIGN_IN, "Sign in to the console"),
     (RETURN, "Sign in to the console at the identity provider"),
     (CONFIRM, "Give the password again"),
     (SESSIONS, "End a session of the console"),
+    (Step::SignIn.path(), "Sign in to the console with a passkey"),
+    (Step::Confirm.path(), "Use a passkey again"),
+    (Step::Add.path(), "Add a passkey"),
+    (Step::Remove.path(), "Remove a passkey"),
 ];
 
 /// The id of the client in the path of a request, and what else the path says.

@@ -21,12 +21,19 @@ pub(crate) fn add_user(posture: &Posture, name: &str, role: &str, clients: &[&st
 
 pub(crate) struct Browser {
     address: SocketAddr,
+    /// What it asks for. The address, unless it goes by a name.
+    host: String,
     cookie: Option<String>,
 }
 
 impl Browser {
     pub(crate) fn new(address: SocketAddr) -> Self {
-        Self { address, cookie: None }
+        Self { address, host: address.to_string(), cookie: None }
+    }
+
+    /// One that goes by the name of this machine.
+    pub(crate) fn by_name(address: SocketAddr) -> Self {
+        Self { host: format!("localhost:{}", address.port()), ..Self::new(address) }
     }
 
     pub(crate) fn signed_in(address: SocketAddr, name: &str) -> Self {
@@ -42,12 +49,12 @@ impl Browser {
 
     /// Another one with the same cookie.
     pub(crate) fn copy(&self) -> Self {
-        Self { cookie: self.cookie.clone(), ..*self }
+        Self { cookie: self.cookie.clone(), host: self.host.clone(), ..*self }
     }
 
     /// The same one, of a posture that started again.
     pub(crate) fn at(&self, posture: &Posture) -> Self {
-        Self { cookie: self.cookie.clone(), address: posture.address }
+        Self { cookie: self.cookie.clone(), ..Self::new(posture.address) }
     }
 
     pub(crate) fn cookie(&self) -> &str {
@@ -55,9 +62,9 @@ impl Browser {
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
-        let (cookie, host) = (format!("posture={}", self.cookie()), self.address.to_string());
+        let cookie = format!("posture={}", self.cookie());
         let headers =
-            [("Host", host.as_str()), ("Cookie", cookie.as_str()), ("Accept", "text/html")];
+            [("Host", self.host.as_str()), ("Cookie", cookie.as_str()), ("Accept", "text/html")];
         send(self.address, "GET", path, &headers, b"")
     }
 
@@ -72,12 +79,16 @@ impl Browser {
 
     /// Sends a form of a page of this console, and keeps the cookie that comes back.
     pub(crate) fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        let origin = format!("http://{}", self.address);
+        let origin = self.origin();
         let answer = self.post_with(path, fields, &[("Origin", &origin)]);
         if let Some(cookie) = answer.header("set-cookie") {
             self.cookie = cookie.split(['=', ';']).nth(1).map(str::to_owned);
         }
         answer
+    }
+
+    pub(crate) fn origin(&self) -> String {
+        format!("http://{}", self.host)
     }
 
     /// Sends a form with these headers.
@@ -112,7 +123,7 @@ impl Browser {
             "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n"
         );
         body.extend(head.bytes().chain(bytes.iter().copied()).chain(*b"\r\n--b--\r\n"));
-        let origin = format!("http://{}", self.address);
+        let origin = self.origin();
         let kind = "multipart/form-data; boundary=b";
         self.post_bytes(path, (kind, &body), &[("Origin", &origin)])
     }
@@ -123,9 +134,9 @@ impl Browser {
         (kind, body): (&str, &[u8]),
         headers: &[(&str, &str)],
     ) -> Answer {
-        let (cookie, host) = (format!("posture={}", self.cookie()), self.address.to_string());
+        let cookie = format!("posture={}", self.cookie());
         let own = [
-            ("Host", host.as_str()),
+            ("Host", self.host.as_str()),
             ("Cookie", cookie.as_str()),
             ("Content-Type", kind),
             ("Accept", "text/html"),

@@ -14,7 +14,7 @@ const PAGE_BYTES_MAX: usize = 60_000;
 /// So many pages of one kind are looked at.
 const N_PER_KIND: usize = 3;
 /// What everybody must find by following links.
-const KINDS: [&str; 26] = [
+const KINDS: [&str; 27] = [
     "/",
     "/alerts",
     "/catalog",
@@ -39,6 +39,7 @@ const KINDS: [&str; 26] = [
     "/clients/ID/vulnerabilities",
     "/connections/ID",
     "/me",
+    "/me/passkeys",
     "/risks",
     "/tasks",
 ];
