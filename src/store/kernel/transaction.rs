@@ -357,11 +357,24 @@ impl Writing {
 }
 
 impl Rows for Writing {
+    /// Asks the base once for all rows that were not written: it may be far away.
     fn get(&self, table: &str, keys: &[&[u8]], each: Find<'_>) -> Result<()> {
+        let written =
+            |key: &[u8]| self.writes.find(table, key).or_else(|| self.kept.writes.find(table, key));
+        let below: Vec<&[u8]> = keys.iter().copied().filter(|key| written(key).is_none()).collect();
+        if below.len() == keys.len() {
+            return self.read(self.base.view.get(table, keys, each));
+        }
+        let mut found = Vec::with_capacity(below.len());
+        if !below.is_empty() {
+            let keep = &mut |_: &[u8], row: Option<&[u8]>| found.push(row.map(<[u8]>::to_vec));
+            self.read(self.base.view.get(table, &below, keep))?;
+        }
+        let mut found = found.into_iter();
         for key in keys {
-            match self.writes.find(table, key).or_else(|| self.kept.writes.find(table, key)) {
+            match written(key) {
                 Some(row) => each(key, row),
-                None => self.read(self.base.view.get(table, &[key], each))?,
+                None => each(key, found.next().flatten().as_deref()),
             }
         }
         Ok(())
