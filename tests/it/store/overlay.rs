@@ -407,11 +407,11 @@ proptest! {
         let store = memory();
         let mut model = Model::default();
         for group in groups {
-            // Whatever a closure sees counts, also if it fails then.
-            let seen = Arc::new(Mutex::new(Vec::new()));
+            // Whatever a closure sees in its last run counts, also if it fails then.
+            let seen = Arc::new(Mutex::new(BTreeMap::new()));
             let mut expected = Vec::new();
             let mut closures: Vec<Closure<()>> = Vec::new();
-            for (steps, end) in group {
+            for (index, (steps, end)) in group.into_iter().enumerate() {
                 let mut after = model.clone();
                 expected.push(steps.iter().map(|it| after.take(it)).collect::<Vec<_>>());
                 if let End::Done = end {
@@ -420,7 +420,7 @@ proptest! {
                 let seen = seen.clone();
                 closures.push(Box::new(move |batch| {
                     let all = steps.iter().map(|it| take(batch, it)).collect::<Result<Vec<_>>>()?;
-                    seen.lock().unwrap().push(all);
+                    seen.lock().unwrap().insert(index, all);
                     match end {
                         End::Done => Ok(()),
                         End::Refused => Err(Error::conflict("asked to refuse")),
@@ -429,7 +429,8 @@ proptest! {
                 }));
             }
             drop(together(&store, closures));
-            prop_assert_eq!(&*seen.lock().unwrap(), &expected);
+            let seen: Vec<_> = seen.lock().unwrap().values().cloned().collect();
+            prop_assert_eq!(seen, expected);
             // What was committed is the same.
             let stored = store.write_now(|batch| {
                 all_reads().iter().map(|it| take(batch, it)).collect::<Result<Vec<_>>>()
