@@ -76,7 +76,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
             &["table", "row_key"],
             &["engine"],
             &["kernel", "disk_space"],
-            &["spool"],
+            &["spool", "node"],
             &["per_client"],
             &["global"],
             &["open"],
@@ -111,7 +111,8 @@ const OWNED_WORDS: &[(&str, &[&str])] = &[
 ];
 
 /// Libraries of which only one folder may say the name.
-const OWNED_LIBRARIES: &[(&str, &[&str])] = &[("redb", &["store", "engine", "redb"])];
+const OWNED_LIBRARIES: &[(&str, &[&str])] =
+    &[("redb", &["store", "engine", "redb"]), ("tokio_postgres", &["store", "engine", "postgres"])];
 
 /// Words that a module must not use, and why.
 const BARRED_WORDS: &[(&str, &str, &str)] =

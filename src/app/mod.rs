@@ -219,6 +219,11 @@ impl App {
         self.store.health()
     }
 
+    /// Whether what is in memory may be answered. False once another process may have taken over the database.
+    pub fn is_current(&self) -> bool {
+        self.store.is_current()
+    }
+
     /// The length of the database file, for metrics.
     pub fn database_bytes(&self) -> u64 {
         self.store.file_bytes()

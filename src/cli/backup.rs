@@ -11,15 +11,16 @@ use tokio::time::interval;
 
 use super::call::{Call, ServerSession, with_session};
 use super::serve::stop_signal;
-use super::{input, print};
+use super::{engine_options, input, print};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, DatabaseConfig};
 use crate::error::{Code, Error, Result};
 use crate::secret::Sealer;
 use crate::serve::key_file::KEY_FILE;
+use crate::store::EngineOptions;
 use crate::store::backup::{
     CheckReport, DamagedRow, Job, RestoreOptions, Restored, check_file, compact_file,
-    restore as restore_file,
+    restore as restore_file, restore_on_server,
 };
 
 /// A longer file is not one of secret keys.
@@ -226,7 +227,13 @@ pub(super) fn restore(options: &Config, json: bool, args: &RestoreArgs) -> Resul
         replace: args.replace,
     };
     let job = Job::default();
-    let restored = watch_here(&job, || restore_file(&wanted, &job, Clock::System.now()))?;
+    let now = Clock::System.now();
+    let restored = match engine_options(&options.database)? {
+        EngineOptions::File => watch_here(&job, || restore_file(&wanted, &job, now))?,
+        EngineOptions::Postgres(server) => {
+            watch_here(&job, || restore_on_server(&wanted, &server, &job, now))?
+        }
+    };
     let provided = options.data.key_file.as_deref();
     let key_file = KeyFile::of(&restored, provided, &dir.join(KEY_FILE));
     if json {
@@ -236,13 +243,18 @@ pub(super) fn restore(options: &Config, json: bool, args: &RestoreArgs) -> Resul
     let of = manifest.as_ref().map_or_else(String::new, |it| {
         format!(" as it was at {} with release {}", it.at, it.release)
     });
-    print::line(&format!("restored {}{of}", dir.display()))?;
+    match options.database {
+        DatabaseConfig::Redb => print::line(&format!("restored {}{of}", dir.display()))?,
+        DatabaseConfig::Postgres { .. } => {
+            print::line(&format!("restored the database on the server{of}"))?;
+        }
+    }
     print::line(&format!(
         "  {} rows in {} tables, {n_bytes} bytes, last event {}",
         contents.n_rows, contents.n_tables, contents.event
     ))?;
     if let Some(kept) = kept {
-        print::line(&format!("the database that was there is now {}", kept.display()))?;
+        print::line(&format!("the database that was there is now {kept}"))?;
     }
     if let Some(words) = key_file.words() {
         print::line(words)?;
@@ -263,7 +275,7 @@ fn restored_json(restored: &Restored, dir: &Path, key_file: KeyFile) -> Value {
             "eventSequence": contents.event,
             "digest": contents.digest.to_string(),
         },
-        "keptAs": kept.as_ref().map(|it| it.display().to_string()),
+        "keptAs": kept,
         "keyFile": key_file.as_str(),
     })
 }
@@ -334,7 +346,12 @@ pub(super) fn check(options: &Config, json: bool) -> Result<()> {
     let dir = &options.data.dir;
     let job = Job::default();
     let cache_bytes = options.data.cache_bytes();
-    let answer = match watch_here(&job, || check_file(dir, cache_bytes, &job)) {
+    let checked = match options.database {
+        DatabaseConfig::Redb => watch_here(&job, || check_file(dir, cache_bytes, &job)),
+        // It is read as the running server would.
+        DatabaseConfig::Postgres { .. } => Err(Error::conflict("a server has the pages")),
+    };
+    let answer = match checked {
         Ok(report) => json!({ "data": report_json(&report) }),
         // A server has it open, or else a command: that one cannot be asked.
         Err(error) if error.code == Code::Conflict => {
@@ -346,7 +363,7 @@ pub(super) fn check(options: &Config, json: bool) -> Result<()> {
     if json {
         print::json(&answer)?;
     } else {
-        show_check(data)?;
+        show_check(data, &options.database)?;
     }
     let n_damaged = data["damagedCount"].as_u64().unwrap_or(0);
     match (n_damaged, data["pagesIntact"].as_bool()) {
@@ -376,14 +393,19 @@ fn report_json(report: &CheckReport) -> Value {
     })
 }
 
-fn show_check(data: &Value) -> Result<()> {
+fn show_check(data: &Value, database: &DatabaseConfig) -> Result<()> {
     let (rows, tables) =
         (print::count(&data["rows"], "record"), print::count(&data["tables"], "table"));
     print::line(&format!("read {rows} in {tables}"))?;
     match data["pagesIntact"].as_bool() {
         Some(true) => print::line("the pages of the file are intact")?,
         Some(false) => print::line("the pages of the file are damaged")?,
-        None => print::line("the pages of the file were not verified, because the service runs")?,
+        None if matches!(database, DatabaseConfig::Redb) => {
+            print::line("the pages of the file were not verified, because the service runs")?;
+        }
+        None => {
+            print::line("the pages are the server's: pg_amcheck and data checksums verify them")?;
+        }
     }
     let damaged = print::rows(&data["damaged"]);
     if damaged.is_empty() {
@@ -403,6 +425,11 @@ fn show_check(data: &Value) -> Result<()> {
 }
 
 pub(super) fn compact(options: &Config, json: bool) -> Result<()> {
+    if let DatabaseConfig::Postgres { .. } = options.database {
+        return Err(Error::invalid(
+            "database.engine is \"postgres\": the server uses free space again by itself (autovacuum)",
+        ));
+    }
     let dir = &options.data.dir;
     let job = Job::default();
     let cache_bytes = options.data.cache_bytes();

@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::peer::Peer;
 use crate::serve::{CONTROL_SOCKET, Opened, ServeOptions, open};
+use crate::store::EngineOptions;
 
 /// One management request.
 pub(super) struct Call {
@@ -68,7 +69,8 @@ pub(super) fn with_copy<T>(
 ) -> Result<T> {
     let begin = async {
         let options = serve_options(options)?;
-        let options = ServeOptions { dir: dir.to_owned(), key_file: None, ..options };
+        let (dir, engine) = (dir.to_owned(), EngineOptions::File);
+        let options = ServeOptions { dir, key_file: None, engine, ..options };
         Ok(ServerSession::Here(Box::new(open(&options)?)))
     };
     run_session(begin, talk)

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 
 use crate::app::report::document::Letterhead;
+use crate::bounded_file;
 use crate::config::{self, CertificateConfig, Config};
 use crate::egress::TrustedRoots;
 use crate::error::{Chain, Code, Error, Result};
@@ -39,6 +40,7 @@ use crate::serve::certificate::acme::AcmeOptions;
 use crate::serve::certificate::files::CertificateFiles;
 use crate::serve::supervisor::Supervisor;
 use crate::store::global::user::Role;
+use crate::store::{EngineOptions, PostgresOptions};
 use crate::text::visible;
 
 /// Security and compliance posture of an MSP's clients.
@@ -268,6 +270,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
         dir: options.data.dir.clone(),
         key_file: options.data.key_file.clone(),
         cache_bytes: options.data.cache_bytes(),
+        engine: engine_options(&options.database)?,
         trusted_proxies: options.server.trusted_proxies.clone(),
         connections_per_ip_max: options.server.connections_per_address as usize,
         supervisor: Supervisor::default(),
@@ -342,6 +345,19 @@ fn mail_options(options: &crate::config::MailConfig) -> Result<crate::mail::Mail
 
 fn trusted_roots(key: &str, file: Option<&Path>) -> Result<TrustedRoots> {
     file.map_or_else(|| Ok(TrustedRoots::default()), |path| TrustedRoots::read(key, path))
+}
+
+fn engine_options(options: &crate::config::DatabaseConfig) -> Result<EngineOptions> {
+    let crate::config::DatabaseConfig::Postgres { url_file, ca_file } = options else {
+        return Ok(EngineOptions::File);
+    };
+    let about =
+        |what: &str| Error::invalid(format!("database.url_file: {} {what}", url_file.display()));
+    let url = bounded_file::read_line(url_file)
+        .map_err(|error| about(&format!("cannot be read: {error}")).caused_by(error))?;
+    let roots = trusted_roots("database.ca_file", ca_file.as_deref())?;
+    let parsed = PostgresOptions::parse(&url, roots.with_public());
+    parsed.map(|it| EngineOptions::Postgres(Box::new(it))).map_err(|error| about(error.message()))
 }
 
 fn loss_model(options: &crate::config::Assessment) -> crate::app::client::loss::LossModel {

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::oidc::ClientSecret;
 use crate::serve::certificate::Presented;
 use crate::serve::supervisor::Supervisor;
-use crate::serve::{self, Opened, PublicListeners, ServeOptions};
+use crate::serve::{self, Opened, ServeOptions, standby};
 use crate::store::global::user::Role;
 
 /// Threads for reads and imports. More would only take memory.
@@ -58,7 +58,7 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
     let served = runtime.block_on(async {
         let mut stop = pin!(stop_signal()?);
         let wanted = wanted(options, args)?;
-        let public = PublicListeners::open(&wanted).await?;
+        let Some(public) = standby::listen(&wanted, &mut stop).await? else { return Ok(()) };
         let store = serve::open_store(&wanted)?;
         let control = serve::open_control_socket(&wanted).await?;
         let mut demo = None;

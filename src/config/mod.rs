@@ -2,6 +2,7 @@
 //!
 //! `posture.toml.example` is embedded and holds the defaults. Lower modules have options of their own and never see these.
 
+mod database;
 mod file;
 mod oidc;
 mod options;
@@ -15,6 +16,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+pub use self::database::DatabaseConfig;
 use self::file::utf8;
 pub use self::oidc::OidcConfig;
 pub use self::options::{

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use ipnetwork::IpNetwork;
 
+use super::database::{DatabaseConfig, database};
 use super::oidc::{OidcConfig, oidc};
 use super::reader::{ConfigReader, Setting};
 use super::rule::{
@@ -71,6 +72,7 @@ pub struct Config {
     pub file: Option<PathBuf>,
     pub server: Server,
     pub data: DataConfig,
+    pub database: DatabaseConfig,
     pub msp: Msp,
     /// `None`: no message is sent.
     pub mail: Option<MailConfig>,
@@ -311,6 +313,7 @@ impl Config {
                 key_file: it.find("data.key_file", path),
                 cache_mib: it.get("data.cache_mib", number(CACHE_MIB)),
             },
+            database: database(&mut it),
             msp: Msp {
                 id: it.find("msp.id", text(MSP_ID_CHARS)),
                 name: it.find("msp.name", text(MSP_NAME_CHARS)),

@@ -72,7 +72,8 @@ impl TrustedRoots {
     }
 
     /// These authorities and those of Mozilla's list.
-    pub(super) fn with_public(&self) -> RootCertStore {
+    #[must_use]
+    pub fn with_public(&self) -> RootCertStore {
         let mut store = self.alone();
         store.add_parsable_certificates(TLS_SERVER_ROOT_CERTS.iter().cloned());
         store

@@ -49,6 +49,19 @@ pub fn replace(dir: &Path, now: Time) -> Result<PathBuf> {
     Ok(kept)
 }
 
+/// Requires the key file that the database on a server is sealed with: another node, or another installation, has it.
+///
+/// # Errors
+/// `Invalid` if it is another.
+pub(super) fn require_same(sealer: &Sealer, needed: Option<[u8; 8]>) -> Result<()> {
+    let Some(needed) = needed.filter(|it| *it != sealer.id()) else { return Ok(()) };
+    let (own, needed) = (hex::encode(sealer.id()), hex::encode(needed));
+    Err(Error::invalid(format!(
+        "the database belongs to the key file {needed}, and {KEY_FILE} here is {own}; copy {KEY_FILE} from the node that has \
+         used this database, or give this installation a database of its own"
+    )))
+}
+
 fn refused(error: std::io::Error) -> Error {
     Error::unavailable(format!("the key file cannot be replaced: {error}")).caused_by(error)
 }

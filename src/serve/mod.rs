@@ -4,6 +4,7 @@ pub mod certificate;
 pub mod http;
 pub mod key_file;
 mod plain;
+pub mod standby;
 pub mod supervisor;
 
 use std::future::pending;
@@ -28,7 +29,7 @@ use crate::serve::certificate::{CertificateSource, Presented};
 use crate::serve::http::limit::ConnectionLimits;
 use crate::serve::http::listen::Listener;
 use crate::serve::supervisor::Supervisor;
-use crate::store::{self, Store};
+use crate::store::{EngineOptions, Store, StoreOptions};
 use crate::web::console::Console;
 use crate::{catalog, web, work};
 
@@ -58,6 +59,8 @@ pub struct ServeOptions {
     /// The key that seals secrets. `None`: [`key_file::KEY_FILE`] in `dir`, made if it is missing.
     pub key_file: Option<PathBuf>,
     pub cache_bytes: usize,
+    /// What keeps the rows.
+    pub engine: EngineOptions,
     pub trusted_proxies: Vec<IpNetwork>,
     pub connections_per_ip_max: usize,
     /// Who is told how the service is.
@@ -95,6 +98,9 @@ impl Opened {
             Some(path) => Sealer::open_provided(path)?,
             None => key_file::open(&options.dir, store.snapshot()?.key_file()?, clock.now())?,
         };
+        if let EngineOptions::Postgres(_) = options.engine {
+            key_file::require_same(&sealer, store.snapshot()?.key_file()?)?;
+        }
         let mut app_options = options.app.clone();
         for own in [Some(options.listen), options.http_listen].into_iter().flatten() {
             app_options.webhooks.policy.own.push(own);
@@ -185,10 +191,16 @@ pub async fn open_control_socket(options: &ServeOptions) -> Result<Listener> {
 /// # Errors
 /// `Conflict` if another process has it open; those of [`Store::open`].
 pub fn open_store(options: &ServeOptions) -> Result<Store> {
-    let store_options =
-        store::StoreOptions { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
-    let opened = Store::open(&store_options, Clock::System.now());
-    opened.map_err(|error| error.at(&options.dir.display().to_string()))
+    let opened = Store::open(&store_options(options), Clock::System.now());
+    opened.map_err(|error| match options.engine {
+        EngineOptions::File => error.at(&options.dir.display().to_string()),
+        EngineOptions::Postgres(_) => error,
+    })
+}
+
+fn store_options(options: &ServeOptions) -> StoreOptions {
+    let (dir, engine) = (options.dir.clone(), options.engine.clone());
+    StoreOptions { dir, cache_bytes: options.cache_bytes, engine }
 }
 
 /// Opens the database and the application on it.
@@ -288,6 +300,10 @@ pub async fn serve(
     tokio::select! {
         _ = running => (),
         () = async { waiting.await; pending().await } => (),
+        () = opened.store.taken_over() => {
+            // At once: nothing can be answered any more, nor be stored.
+            return Err(Error::conflict("another node has taken over the database; this one has stopped"));
+        }
     }
     close(opened).await
 }

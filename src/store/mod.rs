@@ -8,6 +8,7 @@ mod disk_space;
 mod engine;
 pub mod global;
 mod kernel;
+mod node;
 mod open;
 pub mod per_client;
 mod row_key;
@@ -38,6 +39,7 @@ use open::DatabaseLocation;
 use spool::Spool;
 use writer::{Message, WriteJob, Writer};
 
+pub use engine::PostgresOptions;
 pub use kernel::audit_head::AuditHead;
 pub use kernel::envelope::RECORD_BYTES_MAX;
 pub use kernel::figure::ClientFigures;
@@ -75,10 +77,20 @@ const SEAT_POLL: Duration = Duration::from_millis(2);
 /// How to open the database.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// The folder of the database file. Created if it does not exist.
+    /// The data directory, with the database file if there is one. Created if it does not exist.
     pub dir: PathBuf,
-    /// Pages kept in memory.
+    /// Pages or rows kept in memory.
     pub cache_bytes: usize,
+    pub engine: EngineOptions,
+}
+
+/// What keeps the rows.
+#[derive(Clone, Debug)]
+pub enum EngineOptions {
+    /// A file in the data directory.
+    File,
+    /// A server, which only one process at a time uses.
+    Postgres(Box<PostgresOptions>),
 }
 
 /// The database. Cheap to clone; the last handle closes it.
@@ -102,7 +114,9 @@ struct Inner {
     seats: Arc<Semaphore>,
     reads: FairLimit<AccountKey>,
     spool: Spool,
-    /// The database file. `None`: it is not on a disk.
+    /// Other processes can open the database.
+    is_shared: bool,
+    /// The database file. `None`: it is not on a disk of this host.
     database: Option<PathBuf>,
     /// Locked while closing.
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -116,6 +130,8 @@ struct Shared {
     indexes: kernel::index::Indexes,
     /// Notified of each commit that leaves something to deliver.
     outbox: Notify,
+    /// Notified when another process has taken over the database. This one answers nothing from then on.
+    taken_over: Notify,
     /// Brings what others keep in memory to the state of the database.
     reload: Mutex<Option<writer::Reload>>,
 }
@@ -137,16 +153,27 @@ impl Shared {
 }
 
 impl Store {
-    /// Opens the database in a directory. Creates both if they do not exist.
+    /// Opens the database of a data directory. Creates both if they do not exist.
     ///
     /// # Errors
-    /// `Conflict` if another process has it open; `Invalid` if the file is from a newer release,
-    /// damaged or not a database; `Unavailable` if the directory cannot be used.
+    /// `Conflict` if another process has it open; `Invalid` if the file or server is from a newer release,
+    /// damaged or not a database; `Unavailable` if the directory cannot be used, or the server does not answer.
     pub fn open(options: &StoreOptions, now: Time) -> Result<Self> {
         let gauges = Arc::new(Gauges::default());
-        let mut home = DatabaseLocation::take(&options.dir, options.cache_bytes)?;
+        let mut home = DatabaseLocation::take(options)?;
         let opened = home.open(now, &gauges)?;
         Self::start(opened, home, gauges)
+    }
+
+    /// The node that has the database open now, if it is another one. A database in a file has no nodes.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn active_node(options: &StoreOptions) -> Result<Option<String>> {
+        match &options.engine {
+            EngineOptions::File => Ok(None),
+            EngineOptions::Postgres(_) => DatabaseLocation::take(options)?.active_node(),
+        }
     }
 
     /// Opens the database on a backend of the file engine, for tests and benchmarks. It remains unavailable after a
@@ -190,12 +217,15 @@ impl Store {
             versions: kernel::version::VersionTable::default(),
             indexes: kernel::index::Indexes::default(),
             outbox: Notify::new(),
+            taken_over: Notify::new(),
             reload: Mutex::default(),
         });
         // One more than there are places, so that the order to close always finds one.
         let (queue, orders) = sync_channel(QUEUE_LEN_MAX + 1);
-        let (space, spool) = (DiskSpace::around(home.file()), Spool::beside(home.file()));
         let database = home.file();
+        let space = DiskSpace::around(database.clone());
+        let spool = Spool::of(home.dir(), database.clone());
+        let is_shared = home.is_shared();
         let writer = Writer { shared: shared.clone(), queue: orders, home, space, counts };
         let thread = std::thread::Builder::new().name("store-writer".to_owned());
         let thread = thread.spawn(move || writer.run()).map_err(Error::internal)?;
@@ -205,6 +235,7 @@ impl Store {
             seats: Arc::new(Semaphore::new(QUEUE_LEN_MAX)),
             reads: FairLimit::new(N_READS_MAX, N_READS_PER_ACCOUNT_MAX),
             spool,
+            is_shared,
             database,
             writer: Mutex::new(Some(thread)),
         };
@@ -371,6 +402,20 @@ impl Store {
     #[must_use]
     pub fn outbox(&self) -> &Notify {
         &self.shared().outbox
+    }
+
+    /// Whether what is in memory may be answered. False once another process may have taken over the database.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        match &*self.shared().door() {
+            DatabaseState::Open(db) => db.is_current(),
+            DatabaseState::Reopening | DatabaseState::Closed => !self.inner.is_shared,
+        }
+    }
+
+    /// Completes when another process has taken over the database, which only one on a server allows.
+    pub async fn taken_over(&self) {
+        self.shared().taken_over.notified().await;
     }
 
     #[must_use]

@@ -10,7 +10,10 @@ use std::sync::Arc;
 
 use crate::clock::Time;
 use crate::error::{Error, Result};
-use crate::store::engine::{Engine, FILE, FileEngine, OpenFault, StorageBackend};
+use crate::store::engine::{
+    Engine, FILE, FileEngine, Node, OpenFault, PostgresEngine, PostgresOptions, StorageBackend,
+    Token,
+};
 use crate::store::global::audit;
 use crate::store::kernel::health::Gauges;
 use crate::store::kernel::meta;
@@ -18,6 +21,7 @@ use crate::store::kernel::meta::{LAST_CHANGE, LAST_EVENT};
 use crate::store::kernel::transaction::{Counts, Reading, Rows, Writing};
 use crate::store::spool;
 use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
+use crate::store::{EngineOptions, StoreOptions, node};
 
 /// The format that this release writes. A file with a higher format is refused; one with a lower
 /// format is migrated.
@@ -43,6 +47,17 @@ pub(in crate::store) enum DatabaseLocation {
         /// Locked while the process has the database open, and while it is being reopened.
         _lock: File,
     },
+    /// On a server. The data directory has what is of this process alone.
+    Server {
+        dir: PathBuf,
+        options: Box<PostgresOptions>,
+        cache_bytes: usize,
+        node: Node,
+        /// Names the opening that a further one goes on with.
+        token: Option<Token>,
+        /// As that of a file.
+        _lock: File,
+    },
     /// A backend that can be opened once.
     Once,
     /// A backend that can be opened again.
@@ -56,36 +71,76 @@ pub(in crate::store) type OpenDatabase = (Box<dyn Engine>, Counts);
 pub(in crate::store) type Reopen = Box<dyn FnMut() -> Result<FileEngine> + Send>;
 
 impl DatabaseLocation {
-    /// Locks the directory, which is created if it does not exist.
-    pub(in crate::store) fn take(dir: &Path, cache_bytes: usize) -> Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(dir_refused)?;
-        let lock = File::open(dir).map_err(dir_refused)?;
-        match lock.try_lock() {
-            Ok(()) => (),
-            Err(TryLockError::WouldBlock) => return Err(in_use()),
-            Err(TryLockError::Error(error)) => return Err(dir_refused(error)),
+    /// Locks the data directory, which is created if it does not exist.
+    pub(in crate::store) fn take(options: &StoreOptions) -> Result<Self> {
+        let StoreOptions { dir, cache_bytes, engine } = options;
+        let (dir, cache_bytes, lock) = (dir.clone(), *cache_bytes, lock(dir)?);
+        let EngineOptions::Postgres(server) = engine else {
+            return Ok(Self::Dir { dir, cache_bytes, _lock: lock });
+        };
+        let (node, options) = (node::of(&dir).map_err(dir_refused)?, server.clone());
+        Ok(Self::Server { dir, options, cache_bytes, node, token: None, _lock: lock })
+    }
+
+    /// The data directory.
+    pub(in crate::store) fn dir(&self) -> Option<&Path> {
+        match self {
+            Self::Dir { dir, .. } | Self::Server { dir, .. } => Some(dir),
+            Self::Once | Self::Again(_) => None,
         }
-        spool::remove_leftovers(dir).map_err(dir_refused)?;
-        Ok(Self::Dir { dir: dir.to_owned(), cache_bytes, _lock: lock })
     }
 
     /// The database file.
     pub(in crate::store) fn file(&self) -> Option<PathBuf> {
         match self {
             Self::Dir { dir, .. } => Some(dir.join(FILE)),
-            Self::Once | Self::Again(_) => None,
+            Self::Server { .. } | Self::Once | Self::Again(_) => None,
         }
     }
 
+    /// The database on the server, as it is.
+    ///
+    /// # Errors
+    /// Those of [`PostgresEngine::open`].
+    pub(in crate::store) fn open_server(&self) -> Result<PostgresEngine> {
+        let Self::Server { options, cache_bytes, node, .. } = self else {
+            return Err(Error::internal("the database is on no server"));
+        };
+        PostgresEngine::open(options, node, None, *cache_bytes)
+    }
+
+    /// The node that has the database on the server open now, if it is another one.
+    ///
+    /// # Errors
+    /// Those of [`PostgresEngine::active_node`].
+    pub(in crate::store) fn active_node(&self) -> Result<Option<String>> {
+        match self {
+            Self::Server { options, node, .. } => PostgresEngine::active_node(options, node),
+            Self::Dir { .. } | Self::Once | Self::Again(_) => Ok(None),
+        }
+    }
+
+    /// Whether another process can have opened the database since this one did.
+    pub(in crate::store) fn is_shared(&self) -> bool {
+        matches!(self, Self::Server { .. })
+    }
+
     /// Opens the existing database. Never creates one.
+    ///
+    /// # Errors
+    /// `Conflict` if another process has opened it since.
     pub(in crate::store) fn reopen(&mut self, gauges: &Arc<Gauges>) -> Result<OpenDatabase> {
-        guarded(|| {
-            let db = match self {
-                Self::Dir { dir, cache_bytes, .. } => open_file(&dir.join(FILE), *cache_bytes)?,
-                Self::Once => return Err(Error::unavailable("this database cannot be reopened")),
-                Self::Again(open) => open()?,
-            };
-            with_counts(db, gauges)
+        guarded(|| match self {
+            Self::Dir { dir, cache_bytes, .. } => {
+                with_counts(open_file(&dir.join(FILE), *cache_bytes)?, gauges)
+            }
+            Self::Server { options, cache_bytes, node, token, .. } => {
+                let db = PostgresEngine::open(options, node, *token, *cache_bytes)?;
+                *token = Some(db.token());
+                with_counts(db, gauges)
+            }
+            Self::Once => Err(Error::unavailable("this database cannot be reopened")),
+            Self::Again(open) => with_counts(open()?, gauges),
         })
     }
 
@@ -95,9 +150,59 @@ impl DatabaseLocation {
         now: Time,
         gauges: &Arc<Gauges>,
     ) -> Result<OpenDatabase> {
-        let Self::Dir { dir, cache_bytes, .. } = self else { return self.reopen(gauges) };
-        guarded(|| with_counts(open_dir(dir, *cache_bytes, now, gauges)?, gauges))
+        match self {
+            Self::Dir { dir, cache_bytes, .. } => {
+                guarded(|| with_counts(open_dir(dir, *cache_bytes, now, gauges)?, gauges))
+            }
+            Self::Server { options, cache_bytes, node, token, .. } => {
+                let db = PostgresEngine::open(options, node, None, *cache_bytes)?;
+                *token = Some(db.token());
+                match open_rows(&db, now, gauges) {
+                    Ok(()) => with_counts(db, gauges),
+                    Err(error) => {
+                        db.release();
+                        Err(error)
+                    }
+                }
+            }
+            Self::Once | Self::Again(_) => self.reopen(gauges),
+        }
     }
+}
+
+/// Locks a data directory for this process.
+fn lock(dir: &Path) -> Result<File> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(dir_refused)?;
+    let lock = File::open(dir).map_err(dir_refused)?;
+    match lock.try_lock() {
+        Ok(()) => (),
+        Err(TryLockError::WouldBlock) => return Err(in_use()),
+        Err(TryLockError::Error(error)) => return Err(dir_refused(error)),
+    }
+    spool::remove_leftovers(dir).map_err(dir_refused)?;
+    Ok(lock)
+}
+
+/// Makes the first rows of a database on a server, or migrates those that are there.
+fn open_rows(db: &PostgresEngine, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
+    let rows = Reading::begin(db, gauges)?;
+    if rows.list_tables()?.is_empty() {
+        drop(rows);
+        return create_rows(db, now, gauges);
+    }
+    let foreign = || {
+        Error::invalid(
+            "the database on the server is not whole; restore it, or name another in database.url_file",
+        )
+    };
+    let format = meta::find_format(&rows)?.ok_or_else(foreign)?;
+    drop(rows);
+    if FORMAT < format {
+        return Err(Error::invalid(format!(
+            "the database on the server was written by a newer release (format {format}; this one reads up to {FORMAT})"
+        )));
+    }
+    migrate(db, format, gauges)
 }
 
 fn open_dir(dir: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>) -> Result<FileEngine> {
@@ -140,7 +245,10 @@ pub(in crate::store) fn open_backend(
     Ok(db)
 }
 
-pub(in crate::store) fn with_counts(db: FileEngine, gauges: &Arc<Gauges>) -> Result<OpenDatabase> {
+pub(in crate::store) fn with_counts(
+    db: impl Engine + 'static,
+    gauges: &Arc<Gauges>,
+) -> Result<OpenDatabase> {
     let counts = find_counts(&Reading::begin(&db, gauges)?)?;
     Ok((Box::new(db), counts))
 }
@@ -182,10 +290,22 @@ fn create_file(file: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>)
 }
 
 fn create_rows(db: &dyn Engine, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
-    let mut rows = Writing::begin(db, gauges, Counts::default())?;
-    meta::create(&mut rows, FORMAT, now)?;
-    rows.keep()?;
-    rows.commit(db).map(|_| ())
+    write_alone(db, gauges, |rows| meta::create(rows, FORMAT, now))
+}
+
+/// Runs `body` in a transaction of its own, and again while the engine has to fetch rows for it.
+fn write_alone(
+    db: &dyn Engine,
+    gauges: &Arc<Gauges>,
+    mut body: impl FnMut(&mut Writing) -> Result<()>,
+) -> Result<()> {
+    loop {
+        let mut rows = Writing::begin(db, gauges, Counts::default())?;
+        let done = body(&mut rows).and_then(|()| rows.keep());
+        if !rows.fetch_missing(db)? {
+            return done.and_then(|()| rows.commit(db)).map(|_| ());
+        }
+    }
 }
 
 /// The file's format.
@@ -219,12 +339,11 @@ fn migrate(db: &dyn Engine, mut format: u32, gauges: &Arc<Gauges>) -> Result<()>
         if from != format {
             continue;
         }
-        let mut rows = Writing::begin(db, gauges, Counts::default())?;
-        step(&mut rows)?;
         format = from + 1;
-        meta::put_format(&mut rows, format)?;
-        rows.keep()?;
-        rows.commit(db)?;
+        write_alone(db, gauges, |rows| {
+            step(rows)?;
+            meta::put_format(rows, format)
+        })?;
         tracing::info!(format, "migrated the database");
     }
     assert!(format == FORMAT, "the steps lead from every older format to this one");

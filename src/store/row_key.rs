@@ -88,7 +88,7 @@ pub(super) fn rising(time: Time) -> u64 {
 }
 
 /// Some rows of a table, in key order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
     /// The first key that belongs to it.
     pub(super) from: Vec<u8>,

@@ -36,7 +36,9 @@ pub(in crate::store) const SCRATCH_NAME_BYTES: usize = 8;
 #[derive(Debug)]
 pub(in crate::store) struct Spool {
     folder: PathBuf,
-    /// `None`: the database is not on a disk.
+    /// The folder is the data directory.
+    is_own: bool,
+    /// `None`: the database is not on a disk of this host.
     database: Option<PathBuf>,
 }
 
@@ -73,10 +75,15 @@ impl Drop for NamedFile {
 }
 
 impl Spool {
-    /// Beside the database; a database that is not on a disk has its files in the system's folder for them.
-    pub(in crate::store) fn beside(database: Option<PathBuf>) -> Self {
-        let folder = database.as_deref().and_then(Path::parent).map(Path::to_owned);
-        Self { folder: folder.unwrap_or_else(std::env::temp_dir), database }
+    /// In the data directory; a database without one has its files in the system's folder for them.
+    pub(in crate::store) fn of(dir: Option<&Path>, database: Option<PathBuf>) -> Self {
+        let folder = dir.map_or_else(std::env::temp_dir, Path::to_owned);
+        Self { folder, is_own: dir.is_some(), database }
+    }
+
+    /// Where files of this process may be.
+    pub(in crate::store) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// # Errors
@@ -107,10 +114,10 @@ impl Spool {
         self.folder.join(format!("{KEPT_PREFIX}{}", hex::encode(id.as_bytes())))
     }
 
-    /// The ingestions that have a file. None of a database that is not on a disk: its folder is everybody's.
+    /// The ingestions that have a file. None without a data directory: the folder is everybody's.
     fn list_kept(&self) -> io::Result<Vec<IngestionId>> {
         let mut ids = Vec::new();
-        if self.database.is_none() {
+        if !self.is_own {
             return Ok(ids);
         }
         for entry in std::fs::read_dir(&self.folder)? {

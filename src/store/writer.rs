@@ -182,11 +182,20 @@ impl Writer {
                 break;
             }
         }
-        *self.shared.door_mut() = DatabaseState::Closed;
+        let last = std::mem::replace(&mut *self.shared.door_mut(), DatabaseState::Closed);
+        if let DatabaseState::Open(db) = last {
+            db.release();
+        }
     }
 
     fn has_failed(&self) -> bool {
-        self.shared.gauges.failed.load(Ordering::Acquire)
+        let gauges = &self.shared.gauges;
+        if let DatabaseState::Open(db) = &*self.shared.door()
+            && !db.is_current()
+        {
+            gauges.fail();
+        }
+        gauges.failed.load(Ordering::Acquire)
     }
 
     /// Takes the jobs that are already queued.
@@ -221,7 +230,7 @@ impl Writer {
             let written = catch_unwind(AssertUnwindSafe(|| {
                 let shared = self.shared.clone();
                 match &*shared.door() {
-                    DatabaseState::Open(db) if !self.has_failed() => {
+                    DatabaseState::Open(db) if !shared.gauges.failed.load(Ordering::Acquire) => {
                         self.write_group(&**db, &mut jobs)
                     }
                     DatabaseState::Open(_) | DatabaseState::Reopening => Err(reopening()),
@@ -304,6 +313,11 @@ impl Writer {
                     gauges.failed.store(false, Ordering::Release);
                     tracing::warn!("the database was reopened after a storage error");
                     return true;
+                }
+                Err(error) if error.code == Code::Conflict && self.home.is_shared() => {
+                    tracing::error!(error = %Chain(&error), "another node has taken over the database: {error}");
+                    self.shared.taken_over.notify_one();
+                    return false;
                 }
                 Ok(_) => {
                     gauges.n_reopen_failures.fetch_add(1, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use posture::clock::Clock;
 use posture::id::ClientId;
 use posture::serve::CONTROL_SOCKET;
 use posture::store::global::client::{Client, ClientState};
-use posture::store::{Store, StoreOptions};
+use posture::store::{EngineOptions, Store, StoreOptions};
 
 use super::figure::{Report, median, memory_kib};
 use super::harness::http;
@@ -59,7 +59,11 @@ pub(super) fn bench(bench: &mut Bench) {
 
 /// Adds clients, each assessed once, past the service.
 fn fill(folder: &Folder) {
-    let options = StoreOptions { dir: folder.path().join("data"), cache_bytes: 256 << 20 };
+    let options = StoreOptions {
+        dir: folder.path().join("data"),
+        cache_bytes: 256 << 20,
+        engine: EngineOptions::File,
+    };
     let now = Clock::System.now();
     let store = Store::open(&options, now).unwrap();
     let ids: Vec<ClientId> = (0..N_CLIENTS).map(|_| ClientId::random()).collect();

@@ -109,7 +109,8 @@ fn every_key_is_taken_from_the_file() {
         "[server]\nlisten = \"[::1]:9000\"\npublic_url = \"http://posture.lan:8080/\"\n\
          trusted_proxies = [\"10.0.0.5\", \"fd00::/8\"]\n\
          connections_per_address = 8\nacme_directory = \"https://ca.lan/dir\"\n\
-         [data]\ndir = \"d\"\ncache_mib = 0x10\n[msp]\nid = \"Ä-1\"\nname = \"Ä GmbH\"\n\
+         [data]\ndir = \"d\"\ncache_mib = 0x10\n\
+         [database]\nengine = \"postgres\"\nurl_file = \"u\"\nca_file = \"d.pem\"\n[msp]\nid = \"Ä-1\"\nname = \"Ä GmbH\"\n\
          logo = \"l.png\"\nlanguage = \"fr\"\n\
          [mail]\nserver = \"[::1]:25\"\ntls = \"none\"\nfrom = \"Ä <a@b.example>\"\nuser = \"u\"\n\
          password_file = \"p\"\nca_file = \"m.pem\"\n\
@@ -165,7 +166,7 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
     assert_eq!(options.import.watch.as_deref(), Some(Path::new("inbox")));
-    assert_eq!(n_keys, 60);
+    assert_eq!(n_keys, 63);
     let mail = options.mail.unwrap();
     assert_eq!((&*mail.host, mail.port, mail.tls), ("::1", 25, MailTls::None));
     assert_eq!((mail.from.name.as_deref(), mail.from.email.as_ref()), (Some("Ä"), "a@b.example"));

@@ -39,6 +39,7 @@ mod network;
 mod openapi;
 mod packaging;
 mod page;
+mod postgres;
 mod request_id;
 mod scan;
 mod secret;

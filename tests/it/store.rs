@@ -21,6 +21,7 @@ use posture::store::per_client::asset::AssetFilter;
 use posture::store::{ClientBatch, ClientStore, Store, StoreOptions};
 
 use crate::harness::backend::Disk;
+use crate::harness::postgres;
 
 /// Enough for these tests, little enough that pages are read from the disk again.
 const CACHE_BYTES: usize = 1024 * 1024;
@@ -30,11 +31,17 @@ fn noon() -> Time {
 }
 
 fn memory() -> Store {
+    if postgres::is_wanted() {
+        let dir = tempfile::tempdir().expect("the system has a place for temporary files");
+        // What is left of the folder is removed with those of the system.
+        return open_in(&dir.keep()).expect("a new database opens");
+    }
     Store::on_backend(Disk::default(), CACHE_BYTES).expect("a sound disk opens")
 }
 
 fn open_in(dir: &std::path::Path) -> posture::error::Result<Store> {
-    Store::open(&StoreOptions { dir: dir.to_owned(), cache_bytes: CACHE_BYTES }, noon())
+    let engine = postgres::engine(dir);
+    Store::open(&StoreOptions { dir: dir.to_owned(), cache_bytes: CACHE_BYTES, engine }, noon())
 }
 
 fn some_client(number: u8) -> ClientId {

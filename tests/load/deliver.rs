@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use posture::clock::{Clock, Time};
 use posture::engine::event::EventKind;
 use posture::id::{ClientId, EventId};
-use posture::store::{ClientBatch, Store, StoreOptions};
+use posture::store::{ClientBatch, EngineOptions, Store, StoreOptions};
 use serde_json::json;
 
 use crate::figure::{Report, memory_kib, quotient, time};
@@ -146,7 +146,11 @@ pub(crate) fn prepare(receiver: &Receiver, n_endpoints: u64, data: &str) -> (Fol
 /// Queues so many events past the service.
 fn queue(folder: &Folder, client: &str, n_events: u64) {
     let now = Clock::System.now();
-    let options = StoreOptions { dir: folder.path().join("data"), cache_bytes: 256 * 1024 * 1024 };
+    let options = StoreOptions {
+        dir: folder.path().join("data"),
+        cache_bytes: 256 * 1024 * 1024,
+        engine: EngineOptions::File,
+    };
     let store = Store::open(&options, now).expect("the folder is ours");
     let rows = store.client_store(client.parse::<ClientId>().unwrap());
     for start in (0..n_events).step_by(N_PER_COMMIT) {

@@ -6,7 +6,7 @@ use posture::clock::Clock;
 use posture::engine::asset::{Asset, AssetStatus, AssetType, Kept};
 use posture::id::{AssetId, ClientId};
 use posture::store::global::client::{Client, ClientState};
-use posture::store::{ClientBatch, Store, StoreOptions};
+use posture::store::{ClientBatch, EngineOptions, Store, StoreOptions};
 
 const N_PER_COMMIT: u32 = 5_000;
 /// Every so many an asset has this category.
@@ -15,7 +15,11 @@ pub(crate) const N_CATEGORIES: u32 = 10;
 /// Adds an active client with so many assets to the database in this folder; its id.
 pub(crate) fn client(data: &Path, n_assets: u32) -> String {
     let now = Clock::System.now();
-    let options = StoreOptions { dir: data.to_path_buf(), cache_bytes: 512 * 1024 * 1024 };
+    let options = StoreOptions {
+        dir: data.to_path_buf(),
+        cache_bytes: 512 * 1024 * 1024,
+        engine: EngineOptions::File,
+    };
     let store = Store::open(&options, now).expect("the folder is ours");
     let id = ClientId::random();
     let client = Client {

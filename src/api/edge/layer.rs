@@ -43,6 +43,10 @@ impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
     type Output = Response;
 
     async fn call(&self, mut request: Request) -> poem::Result<Response> {
+        if !self.web.app.is_current() && !OF_THIS_PROCESS.contains(&request.uri().path()) {
+            // Not even from memory: another node may have changed what it shows.
+            return Ok(problem::respond(&Error::unavailable(NOT_CURRENT)));
+        }
         let edge = (&self.operations, self.web.as_ref());
         let operation = self.operations.number(request.method(), request.uri().path());
         operation.inspect(|it| request::note_operation(*it));
@@ -64,6 +68,11 @@ impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
         finish(edge, &self.inner, request, slot, Some(act)).await
     }
 }
+
+/// What says something of the process and not of its data.
+const OF_THIS_PROCESS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+const NOT_CURRENT: &str =
+    "the database server does not answer, or another node has taken over; try again later";
 
 /// Records the outcome for the audit log, and adds headers to the answer.
 async fn finish(

@@ -54,10 +54,9 @@ impl Store {
             write_verified(rows, job, target.path(), now)?
         } else {
             // In the data directory, where the same rows are anyway.
-            let folder = database.and_then(Path::parent).map(Path::to_owned);
-            let folder = folder.unwrap_or_else(std::env::temp_dir);
-            require_space(&folder, n_bytes, database)?;
-            let clear = PendingFile::scratch(&folder, SCRATCH_PREFIX);
+            let folder = self.inner.spool.folder();
+            require_space(folder, n_bytes, database)?;
+            let clear = PendingFile::scratch(folder, SCRATCH_PREFIX);
             let manifest = write_verified(rows, job, clear.path(), now)?;
             encryption::encrypt(clear.path(), target.path(), &options.recipients, job)?;
             manifest

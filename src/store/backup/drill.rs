@@ -9,7 +9,7 @@ use super::walk::CACHE_BYTES;
 use crate::clock::Time;
 use crate::error::Result;
 use crate::store::spool::SCRATCH_PREFIX;
-use crate::store::{Snapshot, Store, StoreOptions};
+use crate::store::{EngineOptions, Snapshot, Store, StoreOptions};
 
 /// Restores a backup into a new folder inside of `folder`, and calls `look` with it. The new folder is removed in the end.
 /// Takes long: run it off the async threads.
@@ -44,13 +44,13 @@ impl Store {
         read: impl FnOnce(&Snapshot) -> Result<()>,
     ) -> Result<Restored> {
         let database = self.inner.database.as_deref();
-        let folder = database.and_then(Path::parent).map(Path::to_owned);
-        let folder = folder.unwrap_or_else(std::env::temp_dir);
+        let folder = self.inner.spool.folder();
         // Writes go on meanwhile. A file that is not there is refused by the restore.
         let n_bytes = file.metadata().map_or(0, |it| it.len());
-        require_space(&folder, n_bytes, database)?;
-        rehearse((file, identity), &folder, job, now, |restored, dir| {
-            let options = StoreOptions { dir: dir.to_owned(), cache_bytes: CACHE_BYTES };
+        require_space(folder, n_bytes, database)?;
+        rehearse((file, identity), folder, job, now, |restored, dir| {
+            let engine = EngineOptions::File;
+            let options = StoreOptions { dir: dir.to_owned(), cache_bytes: CACHE_BYTES, engine };
             let store = Self::open(&options, now)?;
             let read = store.snapshot().and_then(|it| read(&it));
             store.close();

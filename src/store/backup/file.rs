@@ -14,6 +14,7 @@ use crate::secret;
 use crate::store::disk_space;
 use crate::store::open::DatabaseLocation;
 use crate::store::spool::SCRATCH_NAME_BYTES;
+use crate::store::{EngineOptions, StoreOptions};
 
 /// Ends the name of a backup that is being written.
 const PENDING: &str = ".partial";
@@ -106,11 +107,20 @@ impl Drop for PendingFile {
 /// # Errors
 /// `Conflict` if a process has the database open; those of [`DatabaseLocation::take`].
 pub(super) fn take_alone(dir: &Path, cache_bytes: usize) -> Result<DatabaseLocation> {
-    DatabaseLocation::take(dir, cache_bytes).map_err(|error| {
+    let engine = EngineOptions::File;
+    take_alone_as(&StoreOptions { dir: dir.to_owned(), cache_bytes, engine })
+}
+
+/// As [`take_alone`], with any engine.
+///
+/// # Errors
+/// As there.
+pub(super) fn take_alone_as(options: &StoreOptions) -> Result<DatabaseLocation> {
+    DatabaseLocation::take(options).map_err(|error| {
         if error.code != Code::Conflict {
             return error;
         }
-        let (dir, what) = (dir.display(), error.message());
+        let (dir, what) = (options.dir.display(), error.message());
         Error::conflict(format!("{dir}: {what}; stop the service first"))
     })
 }

@@ -10,6 +10,7 @@ mod encryption;
 mod file;
 mod inspect;
 mod job;
+mod load;
 mod place;
 mod report;
 mod restore;
@@ -28,6 +29,7 @@ pub use drill::rehearse;
 pub use encryption::is_recipient;
 pub use inspect::{CheckReport, DamagedRow, N_DAMAGED_MAX, check_file, compact_file};
 pub use job::{Job, Phase, ProgressFigures};
+pub use load::restore_on_server;
 pub use report::{BackupReport, DrillReport, StoredNotice};
 pub use restore::{RestoreOptions, Restored, restore};
 

@@ -39,7 +39,7 @@ pub struct Restored {
     /// The length of the database.
     pub n_bytes: u64,
     /// Where the database is that was there before.
-    pub kept: Option<PathBuf>,
+    pub kept: Option<String>,
     /// Identifies the key file that its secrets are sealed with. `None`: no service was started on it yet.
     pub key_file: Option<[u8; 8]>,
 }
@@ -89,6 +89,7 @@ pub fn restore(options: &RestoreOptions<'_>, job: &Job, now: Time) -> Result<Res
     }
     fs::rename(scratch.path(), &database).map_err(target_refused)?;
     sync(dir)?;
+    let kept = kept.map(|it| it.display().to_string());
     Ok(Restored { manifest, contents, format, n_bytes, kept, key_file })
 }
 

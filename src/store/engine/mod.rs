@@ -4,6 +4,7 @@
 //! engine. A write transaction is a view and an [`Overlay`] over it, which the engine takes as a whole.
 
 mod overlay;
+mod postgres;
 mod redb;
 
 use std::ops::ControlFlow;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 use crate::store::row_key::Span;
 
 pub(in crate::store) use crate::store::engine::overlay::Overlay;
+pub use crate::store::engine::postgres::PostgresOptions;
+pub(in crate::store) use crate::store::engine::postgres::{Node, PostgresEngine, Token};
 pub(in crate::store) use crate::store::engine::redb::{
     FILE, FileEngine, OpenFault, StorageBackend, view_file,
 };
@@ -33,18 +36,23 @@ pub(in crate::store) enum Fault {
     /// What is stored is not as the store takes it to be, or the row cannot be read in this run. Opening the engine again
     /// does not help.
     Refused(Cause),
+    /// The engine did not answer, and nothing was written. The same may succeed later.
+    Unavailable(Cause),
 }
 
 impl Fault {
     pub(in crate::store) fn into_cause(self) -> Cause {
         match self {
-            Self::Damaged(cause) | Self::Broken(cause) | Self::Refused(cause) => cause,
+            Self::Damaged(cause)
+            | Self::Broken(cause)
+            | Self::Refused(cause)
+            | Self::Unavailable(cause) => cause,
         }
     }
 }
 
 /// The order in which rows are visited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     Rising,
     Falling,
@@ -91,4 +99,13 @@ pub(in crate::store) trait Engine: Send + Sync {
 
     /// The memory of what is cached.
     fn cache_bytes(&self) -> u64;
+
+    /// Whether no other process can have written since the last commit. One that others can take over must be asked before
+    /// anything is answered from memory.
+    fn is_current(&self) -> bool {
+        true
+    }
+
+    /// Lets other processes open the same rows at once. Nothing may be committed after it.
+    fn release(&self) {}
 }

@@ -49,6 +49,11 @@ impl Overlay {
         self.tables.into_iter()
     }
 
+    /// Each table, in the order of their names.
+    pub(in crate::store) fn tables(&self) -> impl Iterator<Item = (&str, &TableWrites)> {
+        self.tables.iter().map(|(name, writes)| (name.as_str(), writes))
+    }
+
     fn table(&mut self, name: &str) -> &mut TableWrites {
         if !self.tables.contains_key(name) {
             self.tables.insert(name.to_owned(), TableWrites::default());

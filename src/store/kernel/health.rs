@@ -90,6 +90,7 @@ impl Gauges {
                 reopening().caused_by(cause)
             }
             Fault::Refused(cause) => Error::internal(cause),
+            Fault::Unavailable(cause) => unreachable_database().caused_by(cause),
         }
     }
 
@@ -103,6 +104,10 @@ impl Gauges {
 
 pub(in crate::store) fn reopening() -> Error {
     Error::unavailable("the database is being reopened after a storage error; try again later")
+}
+
+fn unreachable_database() -> Error {
+    Error::unavailable("the database server does not answer; try again later")
 }
 
 pub(in crate::store) fn stopping() -> Error {

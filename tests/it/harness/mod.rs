@@ -5,6 +5,8 @@ pub mod backend;
 pub mod http;
 pub mod port;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
+pub mod postgres;
+#[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod process;
 pub mod sample;
 pub mod sink;
@@ -76,6 +78,7 @@ pub fn options(dir: &Path) -> ServeOptions {
         dir: dir.to_path_buf(),
         key_file: None,
         cache_bytes: 16 * 1024 * 1024,
+        engine: postgres::engine(dir),
         trusted_proxies: Vec::new(),
         connections_per_ip_max: posture::serve::http::limit::CONNECTIONS_PER_IP_MAX,
         supervisor: posture::serve::supervisor::Supervisor::default(),
@@ -118,7 +121,8 @@ pub fn catalog() -> &'static Catalog {
 
 /// The database in a data folder that no server has open.
 pub fn open_store(dir: &Path, now: Time) -> Store {
-    let options = store::StoreOptions { dir: dir.to_owned(), cache_bytes: 64 << 20 };
+    let engine = postgres::engine(dir);
+    let options = store::StoreOptions { dir: dir.to_owned(), cache_bytes: 64 << 20, engine };
     // A process that another test starts holds the lock of a file that was just closed, until it runs its program.
     for _ in 0..N_OPENS {
         match Store::open(&options, now) {
@@ -170,8 +174,9 @@ impl Posture {
         change: impl FnOnce(&mut ServeOptions),
     ) -> Self {
         Self::start_with_store(dir, clock, catalog, change, |options, now| {
-            let (dir, cache_bytes) = (options.dir.clone(), options.cache_bytes);
-            Store::open(&store::StoreOptions { dir, cache_bytes }, now).unwrap()
+            let (dir, engine) = (options.dir.clone(), options.engine.clone());
+            let cache_bytes = options.cache_bytes;
+            Store::open(&store::StoreOptions { dir, cache_bytes, engine }, now).unwrap()
         })
     }
 

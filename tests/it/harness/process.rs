@@ -52,6 +52,7 @@ impl Folder {
     pub(crate) fn new() -> Self {
         let folder = Self(TempDir::new().unwrap());
         let text = "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n";
+        let text = text.to_owned() + &super::postgres::section(folder.path());
         folder.write("posture.toml", text.as_bytes());
         folder
     }
@@ -121,6 +122,13 @@ impl Folder {
     /// Starts the server and waits until it says where it listens.
     pub(crate) fn serve(&self) -> Server {
         self.serve_with(&[])
+    }
+
+    /// Starts a server that cannot say where it listens, because another node is active.
+    pub(crate) fn serve_beside(&self) -> Beside {
+        Beside::start(
+            self.command(&["serve"]).stderr(File::create(self.path().join("serve.log")).unwrap()),
+        )
     }
 
     pub(crate) fn serve_with(&self, options: &[&str]) -> Server {

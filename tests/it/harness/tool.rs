@@ -89,6 +89,25 @@ pub fn samba() -> PathBuf {
     folder
 }
 
+/// The folder with the packages of PostgreSQL.
+fn postgres_folder() -> PathBuf {
+    cache().join("postgresql")
+}
+
+/// A program of PostgreSQL.
+pub fn postgres(name: &str) -> PathBuf {
+    let versions = std::fs::read_dir(postgres_folder().join("usr/lib/postgresql"));
+    let programs = versions.ok().into_iter().flatten();
+    let programs = programs.map(|it| it.unwrap().path().join("bin").join(name));
+    let program = programs.filter(|it| it.is_file()).max();
+    program.expect("PostgreSQL is missing; tests/tools installs it")
+}
+
+/// Where the libraries of these programs are that this machine does not have.
+pub fn postgres_libraries() -> PathBuf {
+    postgres_folder().join(format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH))
+}
+
 /// The library that sets the clock of a process which is started with it.
 pub fn faketime() -> PathBuf {
     let library = cache().join("faketime/libfaketimeMT.so.1");

@@ -1,0 +1,80 @@
+//! Putting a backup in the place of the database on a server, after every row of it was verified.
+
+use super::drill::rehearse;
+use super::file::take_alone_as;
+use super::job::{Job, Phase};
+use super::restore::{RestoreOptions, Restored};
+use super::walk::{CACHE_BYTES, walk};
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::store::engine::{
+    Engine, FILE, Fault, OpenFault, Overlay, PostgresEngine, PostgresOptions, view_file,
+};
+use crate::store::kernel::transaction::Reading;
+use crate::store::{EngineOptions, StoreOptions};
+
+/// Rows that are sent at once. They are in memory until then.
+const PART_BYTES: usize = 8 * 1024 * 1024;
+
+/// Restores a backup on a server. Its database changes only after every row and page of the backup was verified and the
+/// server has all of them. The data directory needs space for the restored file meanwhile.
+///
+/// # Errors
+/// Those of [`super::restore`]; `Conflict` if another node has the database open; `Invalid` if the server cannot be used.
+pub fn restore_on_server(
+    options: &RestoreOptions<'_>,
+    server: &PostgresOptions,
+    job: &Job,
+    now: Time,
+) -> Result<Restored> {
+    let engine = EngineOptions::Postgres(Box::new(server.clone()));
+    let dir = options.dir.to_owned();
+    let home = take_alone_as(&StoreOptions { dir, cache_bytes: CACHE_BYTES, engine })?;
+    let db = home.open_server()?;
+    let restored = replace(&db, options, job, now);
+    db.release();
+    restored
+}
+
+fn replace(
+    db: &PostgresEngine,
+    options: &RestoreOptions<'_>,
+    job: &Job,
+    now: Time,
+) -> Result<Restored> {
+    let is_there = !db.view().and_then(|it| it.list_tables()).map_err(refused)?.is_empty();
+    if is_there && !options.replace {
+        return Err(Error::conflict(
+            "the database on the server has records; pass --replace to put the backup in its place (it is kept as another \
+             table)",
+        ));
+    }
+    let kept =
+        is_there.then(|| format!("posture_rows_before_restore_{}", now.compact().to_lowercase()));
+    let backup = (options.file, options.identity);
+    rehearse(backup, options.dir, job, now, |restored, dir| {
+        let view = view_file(&dir.join(FILE), CACHE_BYTES);
+        let view = view.map_err(OpenFault::into_cause).map_err(Error::internal)?;
+        db.begin_load().map_err(refused)?;
+        let mut part = Overlay::default();
+        let rows = Reading::of_file(view);
+        let contents = walk(&rows, job, Phase::Copy, &mut |table, key, bytes| {
+            part.put(table, key, bytes.to_vec());
+            if part.n_bytes() < PART_BYTES {
+                return Ok(());
+            }
+            db.load(std::mem::take(&mut part)).map_err(refused)
+        })?;
+        db.load(part).map_err(refused)?;
+        db.finish_load((contents.n_rows, contents.n_bytes), kept.as_deref()).map_err(refused)?;
+        let kept = kept.as_ref().map(|it| format!("table {it}"));
+        Ok(Restored { n_bytes: contents.n_bytes, kept, ..restored })
+    })
+}
+
+fn refused(fault: Fault) -> Error {
+    let cause = fault.into_cause();
+    Error::unavailable(format!(
+        "the database server did not take the backup: {cause}; nothing was changed"
+    ))
+}

@@ -1,0 +1,170 @@
+//! The lease: which node is active. It is renewed while the database is open, and another node may take it over when it was
+//! not. That no two nodes commit does not depend on it, nor on time: each commit names the epoch of its node.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::time::{sleep, timeout};
+use tokio_postgres::Client;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::server::Server;
+use crate::error::Chain;
+use crate::secret::random;
+use crate::store::engine::{Answer, Fault};
+
+/// How often the lease is renewed.
+const RENEW_EVERY: Duration = Duration::from_secs(3);
+/// After a failure it is tried again so soon.
+const RETRY_EVERY: Duration = Duration::from_millis(500);
+/// When another node may take over, by the clock of the server.
+const LEASE_S: f64 = 10.0;
+/// When this node stops answering, by its own clock, from when it asked for the last renewal: before another one may begin.
+const ANSWERS_FOR: Duration = Duration::from_secs(8);
+
+/// Takes the lease and begins an epoch. At first ($5 is null) if it is free or was this node's; later on only if nobody else
+/// had it since. A commit of an earlier epoch that is still in progress ends first, because it has locked the head row.
+const TAKE: &str = "\
+    WITH mine AS ( \
+        UPDATE posture_lease SET node = $1, name = $2, token = $3, \
+            until = clock_timestamp() + make_interval(secs => $4) \
+        WHERE node = $1 AND token = $5 \
+            OR $5 IS NULL AND (until IS NULL OR until < clock_timestamp() OR node = $1) \
+        RETURNING 1 \
+    ) \
+    UPDATE posture_head SET epoch = epoch + 1 WHERE EXISTS (SELECT FROM mine) RETURNING epoch, commit";
+
+const RENEW: &str = "\
+    UPDATE posture_lease SET until = clock_timestamp() + make_interval(secs => $2) WHERE token = $1";
+const RELEASE: &str = "UPDATE posture_lease SET until = NULL WHERE token = $1";
+const OTHER_HOLDER: &str =
+    "SELECT name FROM posture_lease WHERE clock_timestamp() < until AND node <> $1";
+const HOLDER: &str = "SELECT name FROM posture_lease";
+
+/// Who opens the database.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct Node {
+    /// The same for each process on a data directory, of which only one is alive.
+    pub(in crate::store) id: [u8; 16],
+    /// For messages to people.
+    pub(in crate::store) name: String,
+}
+
+/// Names one opening of the database. Nobody else has it.
+pub(in crate::store) type Token = [u8; 16];
+
+/// The lease of this process.
+pub(super) struct Lease {
+    pub(super) token: Token,
+    /// No other node has committed while it is the epoch of the database.
+    pub(super) epoch: i64,
+    since: Instant,
+    /// When the last renewal that succeeded was asked for: milliseconds after `since`.
+    renewed_ms: AtomicU64,
+    /// Another node has it.
+    is_lost: AtomicBool,
+}
+
+impl Lease {
+    /// The lease, and the number of the last commit. `None`: another node has it. `before`: the lease to go on with.
+    pub(super) async fn take(
+        client: &Client,
+        node: &Node,
+        before: Option<Token>,
+    ) -> Answer<Option<(Self, i64)>> {
+        let since = Instant::now();
+        let token: Token = random();
+        let (id, new) = (node.id.as_slice(), token.as_slice());
+        let before = before.as_ref().map(<[u8; 16]>::as_slice);
+        let params: [(&(dyn ToSql + Sync), Type); 5] = [
+            (&id, Type::BYTEA),
+            (&node.name, Type::TEXT),
+            (&new, Type::BYTEA),
+            (&LEASE_S, Type::FLOAT8),
+            (&before, Type::BYTEA),
+        ];
+        let row = client.query_typed_opt(TAKE, &params).await?;
+        let Some(row) = row else { return Ok(None) };
+        let (epoch, commit) = (row.get(0), row.get(1));
+        let (renewed_ms, is_lost) = (AtomicU64::new(0), AtomicBool::new(false));
+        Ok(Some((Self { token, epoch, since, renewed_ms, is_lost }, commit)))
+    }
+
+    /// Whether no other node can have it.
+    pub(super) fn is_valid(&self) -> bool {
+        let renewed = Duration::from_millis(self.renewed_ms.load(Ordering::Acquire));
+        !self.is_lost.load(Ordering::Acquire) && self.since.elapsed() < renewed + ANSWERS_FOR
+    }
+
+    /// Returns false if another node has it.
+    async fn renew(&self, client: &Client) -> Answer<bool> {
+        let asked = self.since.elapsed();
+        let token = self.token.as_slice();
+        let params: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&token, Type::BYTEA), (&LEASE_S, Type::FLOAT8)];
+        let is_mine = client.execute_typed(RENEW, &params).await? == 1;
+        if is_mine {
+            let asked_ms = u64::try_from(asked.as_millis()).unwrap_or(u64::MAX);
+            self.renewed_ms.store(asked_ms, Ordering::Release);
+        } else {
+            self.is_lost.store(true, Ordering::Release);
+        }
+        Ok(is_mine)
+    }
+
+    /// Lets another node take it at once.
+    pub(super) async fn release(&self, client: &Client) -> Answer<()> {
+        let token = self.token.as_slice();
+        let params: [(&(dyn ToSql + Sync), Type); 1] = [(&token, Type::BYTEA)];
+        client.execute_typed(RELEASE, &params).await.map_err(Fault::from).map(|_| ())
+    }
+}
+
+/// The name of the node that has the lease.
+pub(super) async fn holder(client: &Client) -> Answer<String> {
+    let row = client.query_typed_one(HOLDER, &[]).await?;
+    row.try_get(0).map_err(Fault::from)
+}
+
+/// The name of another node that has the lease now.
+pub(super) async fn other_holder(client: &Client, node: [u8; 16]) -> Answer<Option<String>> {
+    let node = node.as_slice();
+    let params: [(&(dyn ToSql + Sync), Type); 1] = [(&node, Type::BYTEA)];
+    let row = client.query_typed_opt(OTHER_HOLDER, &params).await?;
+    row.map(|it| it.try_get(0).map_err(Fault::from)).transpose()
+}
+
+/// Renews the lease on a connection of its own, until it is lost or the database is closed.
+pub(super) async fn keep(server: Weak<Server>, lease: Arc<Lease>) {
+    let mut client: Option<Client> = None;
+    let mut pause = RENEW_EVERY;
+    loop {
+        sleep(pause).await;
+        let Some(server) = server.upgrade() else { return };
+        let renewed = timeout(RENEW_EVERY, async {
+            let known = match client.take().filter(|it| !it.is_closed()) {
+                Some(client) => client,
+                None => server.connect().await?,
+            };
+            let is_mine = lease.renew(&known).await?;
+            client = Some(known);
+            Answer::Ok(is_mine)
+        });
+        pause = match renewed.await {
+            Ok(Ok(true)) => RENEW_EVERY,
+            Ok(Ok(false)) => return,
+            Ok(Err(fault)) => {
+                let cause = fault.into_cause();
+                tracing::warn!(error = %Chain(&*cause), "the lease on the database could not be renewed");
+                RETRY_EVERY
+            }
+            Err(_) => {
+                tracing::warn!(
+                    "the lease on the database could not be renewed: the server does not answer"
+                );
+                RETRY_EVERY
+            }
+        };
+    }
+}

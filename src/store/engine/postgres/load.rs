@@ -1,0 +1,80 @@
+//! Filling a table beside that of all rows, and putting it in its place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::Client;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::commit::{FENCE, Part};
+use super::{PostgresEngine, lapsed};
+use crate::secret::random;
+use crate::store::engine::{Answer, Fault, Overlay};
+
+/// How long a part may take, and the end, which counts all rows.
+const LOAD_TIMEOUT: Duration = Duration::from_hours(1);
+
+const BEGIN: &str = "\
+    DROP TABLE IF EXISTS posture_rows_new; \
+    CREATE TABLE posture_rows_new (LIKE posture_rows INCLUDING ALL) WITH (fillfactor = 90)";
+const PUT: &str = "INSERT INTO posture_rows_new (t, k, v) SELECT * FROM unnest($1, $2, $3)";
+const COUNT: &str =
+    "SELECT count(*), coalesce(sum(length(k) + length(v)), 0)::bigint FROM posture_rows_new";
+
+impl PostgresEngine {
+    /// Runs `work` on the connection of the thread that commits.
+    fn on_connection<T, W>(&self, work: impl FnOnce(Arc<Client>) -> W) -> Answer<T>
+    where
+        T: Send + 'static,
+        W: Future<Output = Answer<T>> + Send + 'static,
+    {
+        let client = self.client(&mut self.committer())?;
+        self.server.wait(LOAD_TIMEOUT, work(client))
+    }
+
+    /// Begins to load rows that take the place of all others in the end.
+    pub(in crate::store) fn begin_load(&self) -> Answer<()> {
+        self.on_connection(|it| async move { Ok(it.batch_execute(BEGIN).await?) })
+    }
+
+    /// Loads rows, which were not loaded before.
+    pub(in crate::store) fn load(&self, rows: Overlay) -> Answer<()> {
+        self.on_connection(|it| async move {
+            for part in Part::puts(&rows) {
+                part.put(&it, PUT).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Puts the loaded rows in the place of all others, if they are so many with so many bytes. `kept`: the name of the
+    /// table with the others from then on. `None`: they are dropped.
+    pub(in crate::store) fn finish_load(
+        &self,
+        (n_rows, n_bytes): (u64, u64),
+        kept: Option<&str>,
+    ) -> Answer<()> {
+        let aside = match kept {
+            Some(name) => format!("ALTER TABLE posture_rows RENAME TO {name}"),
+            None => "DROP TABLE posture_rows".to_owned(),
+        };
+        let end = format!("{aside}; ALTER TABLE posture_rows_new RENAME TO posture_rows; COMMIT");
+        let (after, epoch, mark) = (self.committer().commit, self.lease.epoch, random::<16>());
+        self.on_connection(|it| async move {
+            it.batch_execute("BEGIN").await?;
+            let mark = mark.as_slice();
+            let fence: [(&(dyn ToSql + Sync), Type); 3] =
+                [(&after, Type::INT8), (&epoch, Type::INT8), (&mark, Type::BYTEA)];
+            if it.execute_typed(FENCE, &fence).await? != 1 {
+                return Err(lapsed());
+            }
+            let counted = it.query_typed_one(COUNT, &[]).await?;
+            let found: (i64, i64) = (counted.get(0), counted.get(1));
+            if (found.0.unsigned_abs(), found.1.unsigned_abs()) != (n_rows, n_bytes) {
+                it.batch_execute("ROLLBACK").await?;
+                return Err(Fault::Damaged("the server has not kept all rows".into()));
+            }
+            Ok(it.batch_execute(&end).await?)
+        })
+    }
+}

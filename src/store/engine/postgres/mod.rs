@@ -1,0 +1,300 @@
+//! The engine on a PostgreSQL server, for those who must survive the loss of a machine. One process at a time has it open.
+//!
+//! One table keeps all rows in order. Every commit moves the only row of another, by which commits of two processes can
+//! never mix.
+
+mod base;
+mod cache;
+mod commit;
+mod lease;
+mod load;
+mod options;
+mod rows;
+mod schema;
+mod server;
+mod view;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+use tokio_postgres::Client;
+
+use self::base::{BaseView, Known, N_ROUNDS_MAX};
+use self::commit::{Commit, Outcome};
+use self::lease::Lease;
+use self::server::{REQUEST_TIMEOUT, Server};
+use self::view::ServerView;
+use crate::error::{Chain, Error, Result};
+use crate::secret::random;
+use crate::store::engine::{Answer, Cause, Engine, Fault, Overlay, View};
+
+pub(in crate::store) use lease::{Node, Token};
+pub use options::PostgresOptions;
+
+/// How long the lease of another process is waited for: it ends in this time if that process was killed.
+const LEASE_WAIT: Duration = Duration::from_secs(12);
+const LEASE_PAUSE: Duration = Duration::from_millis(500);
+/// How long a commit or a fetch is tried again while the server does not answer.
+const PATIENCE: Duration = Duration::from_secs(6);
+const PATIENCE_PAUSE: Duration = Duration::from_millis(200);
+/// How long one commit may take: a large import is one.
+const COMMIT_TIMEOUT: Duration = Duration::from_mins(10);
+/// How long the end of the process waits to release the lease.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A database on a server.
+pub(in crate::store) struct PostgresEngine {
+    server: Arc<Server>,
+    lease: Arc<Lease>,
+    /// Of the thread that commits.
+    committer: Mutex<Committer>,
+    known: Arc<Mutex<Known>>,
+    cache_bytes: usize,
+}
+
+struct Committer {
+    /// `None`: it was lost.
+    client: Option<Arc<Client>>,
+    /// The number of the last commit.
+    commit: i64,
+}
+
+impl PostgresEngine {
+    /// Opens the database. Makes its tables if they are missing. `before`: it goes on with this opening, if no other process
+    /// has opened the database since.
+    ///
+    /// # Errors
+    /// `Invalid` if the server or the database cannot be used, `Unavailable` if the server does not answer, `Conflict` if
+    /// another process has the database open. The message says what to do.
+    pub(in crate::store) fn open(
+        options: &PostgresOptions,
+        node: &Node,
+        before: Option<Token>,
+        cache_bytes: usize,
+    ) -> Result<Self> {
+        let server = Server::new(options.clone()).map_err(Error::internal)?;
+        let (of, node) = (server.clone(), node.clone());
+        let opened = server.wait(LEASE_WAIT + REQUEST_TIMEOUT, async move {
+            Answer::Ok(take(&of, &node, before).await)
+        });
+        let (client, lease, commit) = opened.map_err(|it| unavailable(it.into_cause()))??;
+        let lease = Arc::new(lease);
+        server.start(lease::keep(Arc::downgrade(&server), lease.clone()));
+        let committer = Mutex::new(Committer { client: Some(Arc::new(client)), commit });
+        Ok(Self { server, lease, committer, known: Arc::default(), cache_bytes })
+    }
+
+    /// The name of another node that has the database now.
+    ///
+    /// # Errors
+    /// `Invalid` if the server or the database cannot be used, `Unavailable` if the server does not answer.
+    pub(in crate::store) fn active_node(
+        options: &PostgresOptions,
+        node: &Node,
+    ) -> Result<Option<String>> {
+        let server = Server::new(options.clone()).map_err(Error::internal)?;
+        let (of, id) = (server.clone(), node.id);
+        let asked = server.wait(REQUEST_TIMEOUT, async move {
+            let unusable = |error| schema::unusable(&error, &of.options);
+            let client = match of.connect().await.map_err(unusable) {
+                Ok(client) => client,
+                Err(error) => return Ok(Err(error)),
+            };
+            if let Err(error) = schema::prepare(&client, &of.options).await {
+                return Ok(Err(error));
+            }
+            lease::other_holder(&client, id).await.map(Ok)
+        });
+        asked.map_err(|it| unavailable(it.into_cause()))?
+    }
+
+    /// Names this opening, to go on with it.
+    pub(in crate::store) fn token(&self) -> Token {
+        self.lease.token
+    }
+
+    fn committer(&self) -> MutexGuard<'_, Committer> {
+        self.committer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn require_lease(&self) -> Answer<()> {
+        if self.lease.is_valid() { Ok(()) } else { Err(lapsed()) }
+    }
+
+    /// The connection of the thread that commits, a new one if the last was lost.
+    fn client(&self, committer: &mut Committer) -> Answer<Arc<Client>> {
+        if let Some(client) = committer.client.as_ref().filter(|it| !it.is_closed()) {
+            return Ok(client.clone());
+        }
+        committer.client = None;
+        let server = self.server.clone();
+        let connect = async move { server.connect().await.map(Arc::new).map_err(Fault::from) };
+        let client = self.server.wait(REQUEST_TIMEOUT, connect)?;
+        Ok(committer.client.insert(client).clone())
+    }
+
+    /// Asks again while the server does not answer, on a new connection each time.
+    fn patiently<T>(
+        &self,
+        committer: &mut Committer,
+        mut ask: impl FnMut(&Arc<Client>) -> Answer<T>,
+    ) -> Answer<T> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let failed = match self.client(committer).and_then(|client| ask(&client)) {
+                Err(Fault::Unavailable(cause)) => cause,
+                asked => return asked,
+            };
+            committer.client = None;
+            if until < Instant::now() {
+                return Err(Fault::Unavailable(failed));
+            }
+            std::thread::sleep(PATIENCE_PAUSE);
+        }
+    }
+
+    fn send(&self, client: &Arc<Client>, commit: &Arc<Commit>) -> Answer<Outcome> {
+        let (client, commit) = (client.clone(), commit.clone());
+        let send = async move { commit::send(&client, commit).await.map_err(|it| unanswered(&it)) };
+        self.server.wait(COMMIT_TIMEOUT, send)
+    }
+
+    fn settle(&self, client: &Arc<Client>, commit: &Arc<Commit>) -> Answer<Outcome> {
+        let (client, commit) = (client.clone(), commit.clone());
+        let settle =
+            async move { commit::settle(&client, &commit).await.map_err(|it| unanswered(&it)) };
+        self.server.wait(REQUEST_TIMEOUT, settle)
+    }
+}
+
+/// Connects, makes the tables, and takes the lease.
+async fn take(
+    server: &Arc<Server>,
+    node: &Node,
+    before: Option<Token>,
+) -> Result<(Client, Lease, i64)> {
+    let unusable = |error| schema::unusable(&error, &server.options);
+    let client = server.connect().await.map_err(unusable)?;
+    schema::prepare(&client, &server.options).await?;
+    let lost = |fault: Fault| unavailable(fault.into_cause());
+    let until = Instant::now() + LEASE_WAIT;
+    loop {
+        if let Some((lease, commit)) = Lease::take(&client, node, before).await.map_err(lost)? {
+            return Ok((client, lease, commit));
+        }
+        if before.is_some() || until < Instant::now() {
+            let holder = lease::holder(&client).await.map_err(lost)?;
+            return Err(Error::conflict(format!(
+                "{holder} has this database open; stop the service there first, or name another database in \
+                 database.url_file"
+            )));
+        }
+        sleep(LEASE_PAUSE).await;
+    }
+}
+
+impl Engine for PostgresEngine {
+    fn view(&self) -> Answer<Arc<dyn View>> {
+        self.require_lease()?;
+        Ok(Arc::new(ServerView::begin(&self.server, self.lease.epoch)?))
+    }
+
+    fn base(&self) -> Answer<Arc<dyn View>> {
+        let is_last = N_ROUNDS_MAX <= self.known().n_rounds;
+        let client = if is_last {
+            Some(self.patiently(&mut self.committer(), |it| Ok(it.clone()))?)
+        } else {
+            None
+        };
+        Ok(Arc::new(BaseView { server: self.server.clone(), known: self.known.clone(), client }))
+    }
+
+    fn fetch_missing(&self) -> Answer<bool> {
+        let (missing, n_rounds) = {
+            let mut known = self.known();
+            known.n_rounds += 1;
+            (std::mem::take(&mut known.missing), known.n_rounds - 1)
+        };
+        if missing.is_empty() {
+            let mut known = self.known();
+            known.n_rounds = 0;
+            known.cache.trim(self.cache_bytes);
+            drop(known);
+            // A group that only read is answered without a commit, which would notice another node.
+            return self.require_lease().map(|()| false);
+        }
+        let missing = Arc::new(missing);
+        let n_rows = base::n_span_rows(n_rounds);
+        let fetched = self.patiently(&mut self.committer(), |client| {
+            base::fetch(&self.server, client, missing.clone(), n_rows)
+        })?;
+        fetched.keep(&mut self.known().cache);
+        Ok(true)
+    }
+
+    fn commit(&self, writes: Overlay) -> Answer<()> {
+        let mut committer = self.committer();
+        let (after, epoch) = (committer.commit, self.lease.epoch);
+        let commit = Arc::new(Commit { writes, after, epoch, mark: random() });
+        let mut is_sent = false;
+        let outcome = self.patiently(&mut committer, |client| {
+            if is_sent {
+                let known = self.settle(client, &commit)?;
+                if known != Outcome::Undone {
+                    return Ok(known);
+                }
+            }
+            is_sent = true;
+            self.send(client, &commit)
+        });
+        match outcome {
+            Ok(Outcome::Durable) => (),
+            Ok(Outcome::Fenced | Outcome::Undone) => return Err(lapsed()),
+            Err(fault) => return Err(Fault::Broken(fault.into_cause())),
+        }
+        committer.commit += 1;
+        let mut known = self.known();
+        known.n_rounds = 0;
+        known.cache.apply(&commit.writes);
+        Ok(())
+    }
+
+    fn cache_bytes(&self) -> u64 {
+        self.known().cache.n_bytes() as u64
+    }
+
+    fn is_current(&self) -> bool {
+        self.lease.is_valid()
+    }
+
+    fn release(&self) {
+        let client = self.client(&mut self.committer());
+        let lease = self.lease.clone();
+        let released = client.and_then(|client| {
+            self.server.wait(RELEASE_TIMEOUT, async move { lease.release(&client).await })
+        });
+        if let Err(fault) = released {
+            let cause = fault.into_cause();
+            tracing::warn!(error = %Chain(&*cause), "the lease on the database ends by itself: it could not be released");
+        }
+    }
+}
+
+/// Another node may have the database.
+fn lapsed() -> Fault {
+    Fault::Broken("the lease on the database has ended".into())
+}
+
+/// Whatever the error of a commit, its outcome is looked up.
+fn unanswered(error: &tokio_postgres::Error) -> Fault {
+    Fault::Unavailable(server::cause(error))
+}
+
+fn unavailable(cause: Cause) -> Error {
+    Error::unavailable("the database server does not answer; check that it runs").caused_by(cause)
+}
