@@ -34,6 +34,7 @@ const GUIDES: [(&str, &[(&str, &str)]); 4] = [
             file!("troubleshooting.md"),
             file!("security.md"),
             file!("replication.md"),
+            file!("postgres.md"),
             file!("limits.md"),
             file!("figures.md"),
         ],
