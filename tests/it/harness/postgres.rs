@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{LazyLock, OnceLock};
@@ -14,7 +14,7 @@ use rustls::RootCertStore;
 use tempfile::TempDir;
 
 use super::port::free_port;
-use super::process::wait_until;
+use super::process::{signal, wait_until};
 use super::tool;
 
 /// Runs the tests that know nothing of engines on this one.
@@ -28,7 +28,8 @@ const START_MAX: Duration = Duration::from_mins(1);
 pub struct Cluster {
     pub port: u16,
     dir: TempDir,
-    process: std::process::Child,
+    process: Child,
+    settings: Vec<String>,
 }
 
 impl Cluster {
@@ -40,27 +41,28 @@ impl Cluster {
             ["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "-U", OWNER, "-D"];
         let made = as_nobody("initdb").args(init).arg(&data).stdout(Stdio::null()).status();
         assert!(made.unwrap().success(), "initdb");
-        // No test takes the power away from it.
-        let all = [
-            "fsync=off",
-            "full_page_writes=off",
-            "max_connections=400",
-            "unix_socket_directories=",
-        ];
-        let mut server = as_nobody("postgres");
-        server.args(["-h", HOST, "-p", &port.to_string(), "-D"]).arg(&data);
-        for setting in all.iter().chain(settings) {
-            server.args(["-c", setting]);
-        }
-        let log = fs::File::create(dir.path().join("log")).unwrap();
-        let process = server.stdout(Stdio::null()).stderr(log).spawn().unwrap();
-        let cluster = Self { port, dir, process };
-        assert!(
-            wait_until(START_MAX, || cluster.answers()),
-            "{}",
-            fs::read_to_string(cluster.dir.path().join("log")).unwrap()
-        );
+        let settings: Vec<String> = settings.iter().map(|it| (*it).to_owned()).collect();
+        let process = run_server(dir.path(), port, &settings);
+        let cluster = Self { port, dir, process, settings };
+        cluster.wait();
         cluster
+    }
+
+    /// Ends the server at once, as if it was killed.
+    pub fn stop(&mut self) {
+        signal(self.process.id(), "-QUIT");
+        self.process.wait().unwrap();
+    }
+
+    /// Starts it again.
+    pub fn start_again(&mut self) {
+        self.process = run_server(self.dir.path(), self.port, &self.settings);
+        self.wait();
+    }
+
+    fn wait(&self) {
+        let log = || fs::read_to_string(self.dir.path().join("log")).unwrap();
+        assert!(wait_until(START_MAX, || self.answers()), "{}", log());
     }
 
     fn answers(&self) -> bool {
@@ -108,6 +110,19 @@ impl Drop for Cluster {
         drop(self.process.kill());
         drop(self.process.wait());
     }
+}
+
+fn run_server(dir: &Path, port: u16, settings: &[String]) -> Child {
+    let mut server = as_nobody("postgres");
+    server.args(["-h", HOST, "-p", &port.to_string(), "-D"]).arg(dir.join("data"));
+    // No test takes the power away from it.
+    let all =
+        ["fsync=off", "full_page_writes=off", "max_connections=400", "unix_socket_directories="];
+    for setting in all.into_iter().chain(settings.iter().map(String::as_str)) {
+        server.args(["-c", setting]);
+    }
+    let log = fs::File::options().create(true).append(true).open(dir.join("log")).unwrap();
+    server.stdout(Stdio::null()).stderr(log).spawn().unwrap()
 }
 
 /// A program of the server, which refuses to run as root: in a namespace of its own, where the user of the tests is another.

@@ -11,6 +11,8 @@ use crate::store::engine::Overlay;
 /// Rows are sent in parts of about so many bytes: one message to the server is at most 1 GiB.
 const PART_BYTES: usize = 16 * 1024 * 1024;
 
+/// A node that is lost in the middle of a commit does not hold the head row against the next one for longer.
+const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'";
 /// Moves the head. It finds nothing if another node has begun an epoch, and waits for what still holds the row.
 pub(super) const FENCE: &str =
     "UPDATE posture_head SET commit = commit + 1, mark = $3 WHERE commit = $1 AND epoch = $2";
@@ -102,7 +104,7 @@ pub(super) async fn send(client: &Client, commit: Arc<Commit>) -> Result<Outcome
     let mark = mark.as_slice();
     let fence: [(&(dyn ToSql + Sync), Type); 3] =
         [(after, Type::INT8), (epoch, Type::INT8), (&mark, Type::BYTEA)];
-    let begun = try_join(client.batch_execute("BEGIN"), client.execute_typed(FENCE, &fence)).await;
+    let begun = try_join(client.batch_execute(BEGIN), client.execute_typed(FENCE, &fence)).await;
     if begun?.1 != 1 {
         client.batch_execute("ROLLBACK").await?;
         return Ok(Outcome::Fenced);

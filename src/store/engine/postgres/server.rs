@@ -29,6 +29,7 @@ const SETTINGS: &str = "\
     SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
     SET enable_sort = off; SET jit = off; SET lock_timeout = '10s'; SET default_transaction_isolation = 'read committed'; \
     SET idle_in_transaction_session_timeout = '5min'; \
+    SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; \
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 
 /// The server, and the threads that talk to it.

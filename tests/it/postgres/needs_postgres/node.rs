@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{CONFIG, assets, events, folder, other_node, push};
 use crate::harness::port::free_port;
-use crate::harness::postgres::shared;
+use crate::harness::postgres::{Cluster, shared};
 use crate::harness::process::{Line, signal, wait_until};
 
 /// A node that was killed is waited for so long, and a little more.
@@ -149,6 +149,27 @@ fn a_node_that_was_deposed_answers_nothing_and_ends() {
     assert!(log.contains("another node has taken over the database"), "{log}");
     let all = events(&second);
     assert_eq!(all, (1..=all.len() as u64).collect::<Vec<_>>(), "no gap, none twice");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn a_server_that_was_away_is_found_again() {
+    let mut cluster = Cluster::start(&[]);
+    let folder = folder(&cluster.new_database());
+    let server = folder.serve();
+    let (client, key) = (folder.client("Acme"), folder.key("1000000"));
+    assert_eq!(push(&server, &key, &client, "before"), 201);
+    assert_eq!(assets(&server, &key, &client), ["before"]);
+    cluster.stop();
+    let ready = || Line::to(server.address).unwrap().ask("GET", "/readyz", "", "").unwrap().status;
+    assert!(wait_until(TAKES_OVER, || ready() == 503), "the lease ends");
+    let path = format!("/clients/{client}/assets?limit=100&offset=0");
+    assert_eq!(server.get(&key, &path).status, 503, "not even from memory");
+    assert_eq!(push(&server, &key, &client, "meanwhile"), 503);
+    cluster.start_again();
+    assert!(wait_until(TAKES_OVER, || ready() == 200), "it goes on by itself");
+    assert_eq!(push(&server, &key, &client, "after"), 201);
+    assert_eq!(assets(&server, &key, &client), ["after", "before"]);
 }
 
 #[test]
