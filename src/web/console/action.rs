@@ -16,6 +16,9 @@ use crate::web::see_other;
 /// How many objects may be chosen at once: as many as a page shows.
 const N_CHOSEN_MAX: usize = 50;
 
+/// So many clients are looked up by name. The operations take no more.
+const N_NAMED_MAX: usize = 1_000;
+
 /// Does what a form asks for. `page` is the one that the action names.
 pub(super) async fn act(
     console: &Console,
@@ -141,7 +144,9 @@ async fn with_client_ids(
         }
         let mut ids = Vec::new();
         for line in value.lines().map(str::trim).filter(|it| !it.is_empty()) {
-            ids.push(client_id(console, visit, line).await.unwrap_or_else(|| line.to_owned()));
+            let is_looked_up = ids.len() < N_NAMED_MAX;
+            let id = if is_looked_up { client_id(console, visit, line).await } else { None };
+            ids.push(id.unwrap_or_else(|| line.to_owned()));
         }
         *value = ids.join("\n");
     }
