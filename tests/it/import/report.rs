@@ -435,6 +435,22 @@ fn findings_in_oscal_are_about_parts_of_controls() {
 }
 
 #[test]
+fn a_result_in_oscal_has_so_many_parts_and_no_more() {
+    let file = |n: usize| {
+        let one =
+            r#"{"uuid": "u", "description": "r", "props": [{"name": "result", "value": "pass"}]}"#;
+        let all = vec![one; n].join(",");
+        format!(
+            r#"{{"results": [{{"uuid": "x", "end": "2026-11-20T10:00:00Z", "observations": [{all}]}}]}}"#
+        )
+    };
+    let most = records(Format::Oscal, &mut file(50_000).as_bytes()).unwrap();
+    assert_eq!(most.len(), 50_000);
+    let refused = refusal(Format::Oscal, file(50_001).as_bytes());
+    assert!(refused.contains("more than 50000 parts of one result"), "{refused}");
+}
+
+#[test]
 fn what_an_assessor_found_unsatisfied_fails_a_control_and_what_is_satisfied_meets_none() {
     let folder = Folder::new();
     let _server = folder.serve();
