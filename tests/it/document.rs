@@ -68,7 +68,7 @@ fn every_example_is_well_formed() {
             let parsed: Result<toml::Table, _> = toml::from_str(text);
             assert!(parsed.is_ok(), "{}: {}: {text}", document.name(), parsed.unwrap_err());
         }
-        let known = ["sh", "json", "toml", "text", "ini", "nginx", "powershell", "yaml"];
+        let known = ["sh", "json", "toml", "text", "ini", "nginx", "powershell", "sql", "yaml"];
         for (language, text) in &document.blocks {
             assert!(
                 known.contains(&language.as_str()),
