@@ -16,8 +16,8 @@ use crate::web::see_other;
 /// How many objects may be chosen at once: as many as a page shows.
 const N_CHOSEN_MAX: usize = 50;
 
-/// So many clients are looked up by name. The operations take no more.
-const N_NAMED_MAX: usize = 1_000;
+/// So many clients are looked up by name: each look-up counts against the limit of requests of whom it is for.
+const N_NAMED_MAX: usize = 20;
 
 /// Does what a form asks for. `page` is the one that the action names.
 pub(super) async fn act(

@@ -20,6 +20,7 @@ mod inventory;
 mod leavers;
 mod needs_samples;
 mod nmap;
+mod oscal;
 mod prowler;
 mod refused {
     mod needs_samples;

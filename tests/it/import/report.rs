@@ -31,7 +31,7 @@ const ALL: [(Format, &str); 21] = [
     (Format::HardeningKitty, "report/hardeningkitty.csv"),
 ];
 
-fn check(format: Format, name: &str, id: &str) -> Check {
+pub(super) fn check(format: Format, name: &str, id: &str) -> Check {
     let all = records(format, &mut own(name).as_slice()).unwrap();
     let mut checks = all.into_iter().filter_map(|it| match it {
         Record::Check(check) => Some(check),
@@ -417,71 +417,6 @@ fn a_suppression_counts_if_nobody_disputes_one() {
         let Record::Check(check) = &all[1] else { panic!("{all:?}") };
         assert_eq!(check.outcome, outcome, "{suppressions}");
     }
-}
-
-#[test]
-fn findings_in_oscal_are_about_parts_of_controls() {
-    let it = check(Format::Oscal, "report/oscal.json", "ac-7_obj.a [nist-800-53:AC-7]");
-    assert_eq!((it.outcome, it.severity), (CheckOutcome::Fail, Severity::High));
-    assert_eq!(it.title, "Accounts are not locked");
-    assert_eq!(it.detail.as_deref(), Some("Fifty wrong passwords in a row were taken."));
-    let newest = "2026-11-13T09:00:00.000Z";
-    assert_eq!(it.observed_at.unwrap().to_string(), newest, "that of its newest observation");
-    let it = check(Format::Oscal, "report/oscal.json", "ac-2.3_smt.a [nist-800-53:AC-2(3)]");
-    assert_eq!(it.outcome, CheckOutcome::Accepted, "a deviation was approved");
-    assert_eq!(it.observed_at.unwrap().to_string(), "2026-11-20T10:00:00.000Z");
-    let it = check(Format::Oscal, "report/oscal-scanner.json", "no_empty_passwords");
-    assert_eq!((it.outcome, it.severity), (CheckOutcome::Fail, Severity::High));
-}
-
-#[test]
-fn a_result_in_oscal_has_so_many_parts_and_no_more() {
-    let file = |n: usize| {
-        let one =
-            r#"{"uuid": "u", "description": "r", "props": [{"name": "result", "value": "pass"}]}"#;
-        let all = vec![one; n].join(",");
-        format!(
-            r#"{{"results": [{{"uuid": "x", "end": "2026-11-20T10:00:00Z", "observations": [{all}]}}]}}"#
-        )
-    };
-    let most = records(Format::Oscal, &mut file(50_000).as_bytes()).unwrap();
-    assert_eq!(most.len(), 50_000);
-    let refused = refusal(Format::Oscal, file(50_001).as_bytes());
-    assert!(refused.contains("more than 50000 parts of one result"), "{refused}");
-}
-
-#[test]
-fn what_an_assessor_found_unsatisfied_fails_a_control_and_what_is_satisfied_meets_none() {
-    let folder = Folder::new();
-    let _server = folder.serve();
-    folder.client("Acme");
-    let import = |name: &str| {
-        let path = own_folder().join(name);
-        let import = ["import", "--client", "Acme", "--observed-at", "now", "--source", "crm"];
-        folder.ok(&[&import[..], &[path.to_str().unwrap()]].concat());
-    };
-    let decided = || {
-        let all = folder.json(&["control", "list", "Acme"])["data"].clone();
-        let decided = all.as_array().unwrap().iter().filter(|it| it["status"] != "not_assessed");
-        decided
-            .map(|it| (it["controlCode"].to_string(), it["status"].to_string()))
-            .collect::<Vec<_>>()
-    };
-    import("report/oscal.json");
-    assert_eq!(decided(), [("\"ID-25\"".to_owned(), "\"non_compliant\"".to_owned())]);
-    let satisfied = std::fs::read_to_string(own_folder().join("report/oscal.json")).unwrap();
-    folder.write("satisfied.json", satisfied.replace("not-satisfied", "satisfied").as_bytes());
-    folder.ok(&[
-        "import",
-        "--client",
-        "Acme",
-        "--observed-at",
-        "now",
-        "--source",
-        "crm",
-        "satisfied.json",
-    ]);
-    assert!(decided().is_empty(), "{:?}", decided());
 }
 
 #[test]
