@@ -407,9 +407,12 @@ impl Store {
     /// Whether what is in memory may be answered. False once another process may have taken over the database.
     #[must_use]
     pub fn is_current(&self) -> bool {
+        if !self.inner.is_shared {
+            return true; // Every request asks: a file needs no lock for it.
+        }
         match &*self.shared().door() {
             DatabaseState::Open(db) => db.is_current(),
-            DatabaseState::Reopening | DatabaseState::Closed => !self.inner.is_shared,
+            DatabaseState::Reopening | DatabaseState::Closed => false,
         }
     }
 

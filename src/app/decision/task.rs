@@ -56,7 +56,7 @@ impl App {
         reference::check(Some(&new.references))?;
         let references = new.references;
         let of_risk = match new.risk {
-            Some(risk) => Some(require_risk(&rows, risk).await?),
+            Some(risk) => Some(title_of_risk(&rows, risk).await?),
             None => None,
         };
         let title = new
@@ -187,7 +187,7 @@ fn require_room(batch: &ClientBatch<'_>) -> Result<()> {
 
 /// The title for a task about a risk. Looked up before the write, which would keep everybody else waiting. A risk is known
 /// for some days after it closed.
-async fn require_risk(rows: &ClientStore, risk: RiskId) -> Result<String> {
+async fn title_of_risk(rows: &ClientStore, risk: RiskId) -> Result<String> {
     let found = rows.read(move |it| it.find_risk_by_id(risk)).await?;
     let found = found
         .ok_or_else(|| Error::invalid_field("riskId", "must be the id of a risk of the client"))?;

@@ -7,7 +7,7 @@ use super::Console;
 use super::call::{Pairs, find};
 use super::page::problem;
 use super::session::{
-    Gate, OPEN_WAY, browser, cookie, enter, find_cookie, next, status, with_cookie, with_header,
+    Gate, OPEN_WAY, begun, browser, enter, find_cookie, next, status, with_header,
 };
 use super::visit::{Visit, query};
 use super::way::{Way, is_at};
@@ -94,12 +94,7 @@ pub(super) async fn finish(console: &Console, request: &Request) -> Response {
         Ok(end) => {
             let response = see_other(&end.next);
             match &end.secret {
-                Some(secret) => {
-                    if let Some(before) = cookie(request, way) {
-                        console.app.forget_console_session(&before).await;
-                    }
-                    with_cookie(response, way, secret.expose())
-                }
+                Some(secret) => begun(console, request, response, way, secret).await,
                 None => response,
             }
         }

@@ -10,7 +10,7 @@ use poem::{IntoResponse, Response};
 
 use super::Console;
 use super::call::{Answer, Pairs, Sent, call, fill, find, with_query};
-use super::tables::{self, Need, POSITIONS, Page, Read};
+use super::tables::{self, Need, Page, Read};
 use super::visit::Visit;
 use crate::store::global::user::Role;
 use crate::web::asset::HTML;
@@ -95,8 +95,7 @@ pub(super) async fn show(
 /// Where the lists of a page are as files, as it is filtered, and what it calls them. `found`: the answers that it has.
 fn list_links(page: &Page, visit: &Visit, found: &[&str]) -> Vec<(String, &'static str)> {
     let path = fill(page.path, &visit.parts, &Pairs::new());
-    let is_filter = |name: &str| name != "done" && !POSITIONS.contains(&name);
-    let filters = visit.query.iter().filter(|it| is_filter(&it.0));
+    let filters = visit.query.iter().filter(|it| tables::is_filter(&it.0));
     let filters = filters.map(|(name, value)| (name.as_str(), value.as_str()));
     let address = |read| with_query(format!("{path}/csv/{read}"), filters.clone());
     let lists = tables::lists().filter(|it| it.page == page.path && found.contains(&it.read));

@@ -7,16 +7,15 @@ use poem::http::StatusCode;
 use poem::{Request, Response};
 use serde_json::json;
 
+use super::Console;
 use super::call::{Pairs, encoded, find};
-use super::page::{self, problem};
+use super::page;
 use super::session::{
-    CONFIRM, FOREIGN_FORM, Gate, OPEN_WAY, SIGN_IN, SignInForm, act, browser, cookie, enter,
-    enter_with_form, find_cookie, next, show_confirm_form, show_sign_in_form, status, with_cookie,
-    with_header,
+    CONFIRM, Gate, SIGN_IN, SignInForm, act, begun, browser, enter, enter_anyone, enter_with_form,
+    find_cookie, next, show_confirm_form, show_sign_in_form, status, with_cookie, with_header,
 };
 use super::visit::Visit;
-use super::way::{Way, is_own_form, site};
-use super::{Console, form};
+use super::way::{Way, site};
 use crate::app::access::passkey::{ANSWER_S, Answered, Ceremony, N_PASSKEYS_MAX};
 use crate::auth::console_session::SessionSecret;
 use crate::error::{Error, Result};
@@ -87,23 +86,6 @@ pub(super) async fn take(console: &Console, step: Step, request: &mut Request) -
     taken.unwrap_or_else(|instead| *instead)
 }
 
-/// The way and the form of somebody who is not signed in.
-async fn enter_anyone(
-    console: &Console,
-    request: &mut Request,
-) -> std::result::Result<(Way, Pairs), Box<Response>> {
-    let way = Way::of(request, &console.trusted_proxies);
-    let refuse = |status, message| Box::new(problem(console, None, status, message));
-    if way == Way::Open {
-        return Err(refuse(StatusCode::FORBIDDEN, OPEN_WAY));
-    }
-    if !is_own_form(request, way) {
-        return Err(refuse(StatusCode::FORBIDDEN, FOREIGN_FORM));
-    }
-    let form = form::read(request).await;
-    form.map(|it| (way, it)).map_err(|message| refuse(StatusCode::BAD_REQUEST, message))
-}
-
 async fn ask_to_sign_in(console: &Console, request: &mut Request) -> Taken {
     let (way, _) = enter_anyone(console, request).await?;
     let site = site_of(console, request, way);
@@ -124,10 +106,8 @@ async fn sign_in(console: &Console, request: &mut Request) -> Taken {
     };
     Ok(match signed_in {
         Ok(secret) => {
-            if let Some(before) = cookie(request, way) {
-                console.app.forget_console_session(&before).await;
-            }
-            renewed(see_other(next), way, &secret)
+            let response = begun(console, request, see_other(next), way, &secret).await;
+            answered_once(response, way)
         }
         Err(error) => {
             let said = (status(&error), Some(error.message()));

@@ -216,30 +216,52 @@ pub(super) fn show_sign_in_form(
     render(console, "sign-in", model, said, next)
 }
 
-/// `POST /sign-in`
-pub(super) async fn sign_in(console: &Console, request: &mut Request) -> Response {
+/// The way and the form of somebody who is not signed in.
+///
+/// # Errors
+/// What to answer instead.
+pub(super) async fn enter_anyone(
+    console: &Console,
+    request: &mut Request,
+) -> Result<(Way, Pairs), Box<Response>> {
     let way = Way::of(request, &console.trusted_proxies);
+    let refuse = |status, message| Box::new(problem(console, None, status, message));
     if way == Way::Open {
-        return problem(console, None, StatusCode::FORBIDDEN, OPEN_WAY);
+        return Err(refuse(StatusCode::FORBIDDEN, OPEN_WAY));
     }
     if !is_own_form(request, way) {
-        return problem(console, None, StatusCode::FORBIDDEN, FOREIGN_FORM);
+        return Err(refuse(StatusCode::FORBIDDEN, FOREIGN_FORM));
     }
-    let form = match form::read(request).await {
-        Ok(form) => form,
-        Err(message) => return problem(console, None, StatusCode::BAD_REQUEST, message),
+    let form = form::read(request).await;
+    form.map(|it| (way, it)).map_err(|message| refuse(StatusCode::BAD_REQUEST, message))
+}
+
+/// The answer to a sign-in, with the session that it began in place of the one of before.
+pub(super) async fn begun(
+    console: &Console,
+    request: &Request,
+    response: Response,
+    way: Way,
+    secret: &SessionSecret,
+) -> Response {
+    if let Some(before) = cookie(request, way) {
+        console.app.forget_console_session(&before).await;
+    }
+    with_cookie(response, way, secret.expose())
+}
+
+/// `POST /sign-in`
+pub(super) async fn sign_in(console: &Console, request: &mut Request) -> Response {
+    let (way, form) = match enter_anyone(console, request).await {
+        Ok(entered) => entered,
+        Err(instead) => return *instead,
     };
     let (name, password) = (find(&form, "name"), find(&form, "password"));
     let (name, password) = (name.unwrap_or_default(), password.unwrap_or_default());
     let next = next(find(&form, "next"));
     let (browser, act) = (browser(console, request), act(request, "POST /sign-in"));
     match console.app.sign_in(name, password, code(&form), &browser, act).await {
-        Ok(secret) => {
-            if let Some(before) = cookie(request, way) {
-                console.app.forget_console_session(&before).await;
-            }
-            with_cookie(see_other(next), way, secret.expose())
-        }
+        Ok(secret) => begun(console, request, see_other(next), way, &secret).await,
         Err(error) => {
             let needs_code = error.code == Code::CodeRequired || code(&form).is_some();
             let refused = (status(&error), Some(error.message()));

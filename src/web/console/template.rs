@@ -10,7 +10,7 @@ use minijinja::{
 };
 
 use super::call::{Pairs, encoded, with_query};
-use super::{act, chart};
+use super::{act, chart, tables};
 use crate::app::App;
 use crate::clock::Time;
 
@@ -222,7 +222,7 @@ fn filtered(state: &State<'_, '_>) -> Result<Pairs, Error> {
         let value = query.get_item(&name)?;
         pairs.push((name.to_string(), value.to_string()));
     }
-    pairs.retain(|it| !["after", "offset", "done"].contains(&it.0.as_str()));
+    pairs.retain(|it| tables::is_filter(&it.0));
     Ok(pairs)
 }
 

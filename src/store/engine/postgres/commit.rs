@@ -58,15 +58,16 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// What overlays put, in parts.
-    pub(super) fn puts(writes: &'a Overlay) -> Vec<Self> {
-        let mut parts = Vec::new();
+    /// The rows that an overlay puts and those that it removes.
+    pub(super) fn of(writes: &'a Overlay) -> (Vec<Self>, Vec<Self>) {
+        let (mut puts, mut removed) = (Vec::new(), Vec::new());
         for (table, writes) in writes.tables() {
             for (key, value) in &writes.rows {
-                Self::add(&mut parts, table, key, value.as_deref());
+                let parts = if value.is_some() { &mut puts } else { &mut removed };
+                Self::add(parts, table, key, value.as_deref());
             }
         }
-        parts
+        (puts, removed)
     }
 
     fn add(parts: &mut Vec<Self>, table: &'a str, key: &'a [u8], value: Option<&'a [u8]>) {
@@ -109,16 +110,9 @@ pub(super) async fn send(client: &Client, commit: Arc<Commit>) -> Result<Outcome
         client.batch_execute("ROLLBACK").await?;
         return Ok(Outcome::Fenced);
     }
-    let (mut deleted, mut puts, mut removed) = (Vec::new(), Vec::new(), Vec::new());
-    for (table, writes) in writes.tables() {
-        if writes.is_deleted {
-            deleted.push(table);
-        }
-        for (key, value) in &writes.rows {
-            let parts = if value.is_some() { &mut puts } else { &mut removed };
-            Part::add(parts, table, key, value.as_deref());
-        }
-    }
+    let deleted: Vec<&str> =
+        writes.tables().filter(|(_, it)| it.is_deleted).map(|(table, _)| table).collect();
+    let (mut puts, mut removed) = Part::of(writes);
     if !deleted.is_empty() {
         let tables: [(&(dyn ToSql + Sync), Type); 1] = [(&deleted, Type::TEXT_ARRAY)];
         client.execute_typed(DELETE_TABLES, &tables).await?;

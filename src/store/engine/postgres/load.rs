@@ -40,7 +40,7 @@ impl PostgresEngine {
     /// Loads rows, which were not loaded before.
     pub(in crate::store) fn load(&self, rows: Overlay) -> Answer<()> {
         self.on_connection(|it| async move {
-            for part in Part::puts(&rows) {
+            for part in Part::of(&rows).0 {
                 part.put(&it, PUT).await?;
             }
             Ok(())

@@ -5,6 +5,11 @@ use super::{Page, pages};
 /// Where a list begins: no page of it is filtered by these.
 pub(in crate::web::console) const POSITIONS: [&str; 3] = ["after", "before", "offset"];
 
+/// Whether what a query says filters its page: neither the position in a list, nor what was said.
+pub(in crate::web::console) fn is_filter(name: &str) -> bool {
+    name != "done" && !POSITIONS.contains(&name)
+}
+
 /// A list of a page.
 pub(in crate::web::console) struct List {
     /// The path of its page.

@@ -10,7 +10,7 @@ use poem::http::Method;
 
 use super::form::{Field, Kind};
 
-pub(super) use lists::{List, POSITIONS, lists};
+pub(super) use lists::{List, POSITIONS, is_filter, lists};
 
 /// A page. It may be seen by whom the operations answer that it reads.
 pub(super) struct Page {
