@@ -80,7 +80,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
             &["per_client"],
             &["global"],
             &["open"],
-            &["backup"],
+            &["backup", "takeover"],
             &["writer"],
         ],
     ),

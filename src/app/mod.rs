@@ -224,6 +224,11 @@ impl App {
         self.store.is_current()
     }
 
+    /// This process, if others could have the database open in its place.
+    pub fn node(&self) -> Option<crate::store::ActiveNode> {
+        self.store.node()
+    }
+
     /// The length of the database file, for metrics.
     pub fn database_bytes(&self) -> u64 {
         self.store.file_bytes()

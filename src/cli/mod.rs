@@ -140,7 +140,9 @@ enum Command {
     /// Write a backup of the database while the service runs, or restore one as a drill.
     Backup(backup::BackupArgs),
     /// Put a backup in the place of the database. The service must not run.
-    Restore(backup::RestoreArgs),
+    Restore(backup::restore::RestoreArgs),
+    /// Move the database between the file and a PostgreSQL server. The service must not run.
+    Move(backup::moving::MoveArgs),
     /// Read every record of the database, and list those that are damaged.
     Check,
     /// Give the free space inside of the database file back to the disk. The service must not run.
@@ -219,9 +221,10 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Report(command) => report::document::run(&options()?, json, &command),
         Command::Audit(command) => audit::run(&options()?, json, &command),
         Command::Backup(args) => backup::run(&options()?, json, args),
-        Command::Restore(args) => backup::restore(&options()?, json, &args),
-        Command::Check => backup::check(&options()?, json),
-        Command::Compact => backup::compact(&options()?, json),
+        Command::Restore(args) => backup::restore::run(&options()?, json, &args),
+        Command::Move(args) => backup::moving::run(&options()?, json, &args),
+        Command::Check => backup::check::check(&options()?, json),
+        Command::Compact => backup::check::compact(&options()?, json),
         Command::Secrets(command) => secrets::run(&options()?, json, &command),
         Command::Upgrade(args) => upgrade::run(&options()?, json, &args),
         Command::Status => system::status(&options()?, json),

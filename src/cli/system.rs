@@ -141,8 +141,25 @@ pub(super) fn health(options: &Config, json: bool) -> Result<()> {
 }
 
 fn show_status(system: &Value, is_running: bool) -> Result<()> {
-    let server = if is_running { "running" } else { "not running (database opened directly)" };
+    let node = &system["node"];
+    let server = match (is_running, node["role"].as_str()) {
+        (true, Some("standby")) => "standby",
+        (true, _) => "running",
+        (false, _) => "not running (database opened directly)",
+    };
     print::line(&format!("server            {server}"))?;
+    if !node.is_null() {
+        let name = if node["active"].is_null() { &node["name"] } else { &node["active"] };
+        let age = Duration::from_millis(node["leaseAgeMs"].as_u64().unwrap_or(0));
+        print::line(&format!("active node       {}", print::cell(name)))?;
+        print::line(&format!(
+            "                  epoch {}, lease renewed {age:.1?} ago",
+            print::cell(&node["epoch"])
+        ))?;
+    }
+    if server == "standby" {
+        return print::line(&format!("version           {}", print::cell(&system["version"])));
+    }
     print::fields(
         system,
         &[

@@ -1,21 +1,29 @@
 //! A server whose database another node has: it waits, and says so.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use poem::endpoint::make_sync;
 use poem::http::{HeaderValue, header};
 use poem::{EndpointExt, Request, Response};
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::api::SharedService;
+use crate::api::edge::layer::{metrics_response, require_scraper};
+use crate::api::edge::metrics_token::MetricsToken;
+use crate::api::edge::node_metric;
 use crate::api::edge::traffic::Traffic;
 use crate::api::wire::problem;
+use crate::api::wire::reply::JSON;
 use crate::blocking;
 use crate::error::{Chain, Error, Result};
-use crate::serve::{PublicListeners, ServeOptions, http, limits, store_options};
-use crate::store::Store;
+use crate::peer::Peer;
+use crate::serve::{
+    PublicListeners, ServeOptions, http, limits, open_control_socket, store_options,
+};
+use crate::store::{ActiveNode, Store};
 
 /// How often it looks whether the other node still has the database.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -23,86 +31,139 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Takes the addresses of a server. It is a standby as long as another node has the database. `None`: `until` was done before.
 ///
 /// # Errors
-/// Those of [`PublicListeners::open`] and [`Store::active_node`].
+/// Those of [`PublicListeners::open`], [`open_control_socket`] and [`Store::active_node`].
 pub async fn listen(
     options: &ServeOptions,
     until: impl Future<Output = ()>,
 ) -> Result<Option<PublicListeners>> {
     let public = PublicListeners::open(options).await?;
     let Some(active) = active_node(options).await? else { return Ok(Some(public)) };
-    if stand_by(active, public, options, until).await {
+    if stand_by(active, public, options, until).await? {
         return PublicListeners::open(options).await.map(Some);
     }
     Ok(None)
 }
 
 /// The node that has the database, if it is another one.
-async fn active_node(options: &ServeOptions) -> Result<Option<String>> {
+async fn active_node(options: &ServeOptions) -> Result<Option<ActiveNode>> {
     let options = store_options(options);
     blocking::run((), move || Store::active_node(&options)).await
 }
 
+/// What a standby answers from.
+struct Standby {
+    active: Mutex<ActiveNode>,
+    metrics_token: Option<MetricsToken>,
+}
+
 /// Answers 503 and the name of the node that has the database, until no other has it. Then it returns true, and the
 /// listeners are closed. It returns false if `until` is done before.
+///
+/// # Errors
+/// Those of [`open_control_socket`].
 async fn stand_by(
-    active: String,
+    active: ActiveNode,
     public: PublicListeners,
     options: &ServeOptions,
     until: impl Future<Output = ()>,
-) -> bool {
+) -> Result<bool> {
+    let control = open_control_socket(options).await?;
     tracing::info!(
-        "standby: {active} has the database; this node takes over when that one is gone"
+        "standby: {} has the database; this node takes over when that one is gone",
+        active.name
     );
     options.supervisor.tell("READY=1");
-    let active = Arc::new(Mutex::new(active));
-    let named = active.clone();
-    let endpoint = make_sync(move |request: Request| {
-        let active = named.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        answer(request.uri().path(), &active)
-    });
+    let metrics_token = options.metrics_token.clone();
+    let standby = Arc::new(Standby { active: Mutex::new(active), metrics_token });
+    let answering = standby.clone();
+    let endpoint = make_sync(move |request: Request| answering.answer(&request));
     let service = SharedService {
         endpoint: Arc::new(endpoint.boxed()),
         traffic: Arc::new(Traffic::of(Vec::new())),
     };
     let (stop, stopping) = watch::channel(false);
     let (limits, PublicListeners { main, .. }) = (limits(options), public);
-    let serving = http::service::run(main, service, &limits, stopping);
+    let serving = async {
+        tokio::join!(
+            http::service::run(main, service.clone(), &limits, stopping.clone()),
+            http::service::run(control, service.clone(), &limits, stopping.clone()),
+        )
+    };
     let waiting = async {
         let is_free = tokio::select! {
-            () = wait(options, &active) => true,
+            () = standby.wait(options) => true,
             () = until => false,
         };
         stop.send_replace(true);
         is_free
     };
-    tokio::join!(serving, waiting).1
+    Ok(tokio::join!(serving, waiting).1)
 }
 
-/// Waits until no other node has the database.
-async fn wait(options: &ServeOptions, active: &Mutex<String>) {
-    loop {
-        sleep(LOOK_EVERY).await;
-        match active_node(options).await {
-            Ok(None) => return,
-            Ok(Some(name)) => *active.lock().unwrap_or_else(PoisonError::into_inner) = name,
-            // The server of the database may be away for as long as it likes.
-            Err(error) => tracing::warn!(error = %Chain(&error), "standby: {error}"),
+impl Standby {
+    fn active(&self) -> MutexGuard<'_, ActiveNode> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no other node has the database.
+    async fn wait(&self, options: &ServeOptions) {
+        loop {
+            sleep(LOOK_EVERY).await;
+            match active_node(options).await {
+                Ok(None) => return,
+                Ok(Some(node)) => *self.active() = node,
+                // The server of the database may be away for as long as it likes.
+                Err(error) => tracing::warn!(error = %Chain(&error), "standby: {error}"),
+            }
+            options.supervisor.tell("WATCHDOG=1");
         }
-        options.supervisor.tell("WATCHDOG=1");
+    }
+
+    fn answer(&self, request: &Request) -> Response {
+        let (active, path) = (self.active().clone(), request.uri().path());
+        let is_here = matches!(request.data::<Peer>(), Some(Peer::Socket { .. }));
+        let mut response = match path {
+            "/healthz" => json_response(&json!({ "data": { "status": "ok" } })),
+            "/metrics" => match require_scraper(request, self.metrics_token.as_ref()) {
+                Ok(()) => metrics_response(metrics(&active)),
+                Err(refused) => problem::respond(&refused),
+            },
+            "/api/system" if is_here => json_response(&state(&active)),
+            _ => {
+                // Without the folder, which is nobody's business.
+                let host = active.name.split(" (").next().unwrap_or_default();
+                let named = if is_here { &active.name } else { host };
+                problem::respond(&Error::unavailable(format!(
+                    "this node is a standby; {named} is active"
+                )))
+            }
+        };
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
     }
 }
 
-fn answer(path: &str, active: &str) -> Response {
-    if path == "/healthz" {
-        return Response::builder()
-            .content_type(crate::api::wire::reply::JSON)
-            .header(header::CACHE_CONTROL, "no-cache")
-            .body(r#"{"data":{"status":"ok"}}"#);
-    }
-    // Without the folder, which is nobody's business.
-    let host = active.split(" (").next().unwrap_or_default();
-    let rule = format!("this node is a standby; {host} is active");
-    let mut response = problem::respond(&Error::unavailable(rule));
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+fn json_response(body: &Value) -> Response {
+    Response::builder().content_type(JSON).body(body.to_string())
+}
+
+fn metrics(active: &ActiveNode) -> String {
+    let mut text = String::new();
+    node_metric::add(&mut text, active, false);
+    text.push_str("# EOF\n");
+    text
+}
+
+/// What `posture status` shows on this host.
+fn state(ActiveNode { name, epoch, lease_age }: &ActiveNode) -> Value {
+    json!({ "data": {
+        "version": env!("CARGO_PKG_VERSION"),
+        "ready": false,
+        "node": {
+            "role": "standby",
+            "active": name,
+            "epoch": epoch,
+            "leaseAgeMs": u64::try_from(lease_age.as_millis()).unwrap_or(u64::MAX),
+        },
+    } })
 }

@@ -14,6 +14,7 @@ pub mod per_client;
 mod row_key;
 mod spool;
 mod table;
+mod takeover;
 mod writer;
 
 use std::path::PathBuf;
@@ -39,7 +40,7 @@ use open::DatabaseLocation;
 use spool::Spool;
 use writer::{Message, WriteJob, Writer};
 
-pub use engine::PostgresOptions;
+pub use engine::{ActiveNode, PostgresOptions};
 pub use kernel::audit_head::AuditHead;
 pub use kernel::envelope::RECORD_BYTES_MAX;
 pub use kernel::figure::ClientFigures;
@@ -163,17 +164,6 @@ impl Store {
         let mut home = DatabaseLocation::take(options)?;
         let opened = home.open(now, &gauges)?;
         Self::start(opened, home, gauges)
-    }
-
-    /// The node that has the database open now, if it is another one. A database in a file has no nodes.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
-    pub fn active_node(options: &StoreOptions) -> Result<Option<String>> {
-        match &options.engine {
-            EngineOptions::File => Ok(None),
-            EngineOptions::Postgres(_) => DatabaseLocation::take(options)?.active_node(),
-        }
     }
 
     /// Opens the database on a backend of the file engine, for tests and benchmarks. It remains unavailable after a
@@ -402,23 +392,6 @@ impl Store {
     #[must_use]
     pub fn outbox(&self) -> &Notify {
         &self.shared().outbox
-    }
-
-    /// Whether what is in memory may be answered. False once another process may have taken over the database.
-    #[must_use]
-    pub fn is_current(&self) -> bool {
-        if !self.inner.is_shared {
-            return true; // Every request asks: a file needs no lock for it.
-        }
-        match &*self.shared().door() {
-            DatabaseState::Open(db) => db.is_current(),
-            DatabaseState::Reopening | DatabaseState::Closed => false,
-        }
-    }
-
-    /// Completes when another process has taken over the database, which only one on a server allows.
-    pub async fn taken_over(&self) {
-        self.shared().taken_over.notified().await;
     }
 
     #[must_use]

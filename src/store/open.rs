@@ -11,13 +11,12 @@ use std::sync::Arc;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::store::engine::{
-    Engine, FILE, FileEngine, Node, OpenFault, PostgresEngine, PostgresOptions, StorageBackend,
-    Token,
+    ActiveNode, Engine, FILE, FileEngine, Node, OpenFault, PostgresEngine, PostgresOptions,
+    StorageBackend, Token,
 };
 use crate::store::global::audit;
 use crate::store::kernel::health::Gauges;
-use crate::store::kernel::meta;
-use crate::store::kernel::meta::{LAST_CHANGE, LAST_EVENT};
+use crate::store::kernel::meta::{self, LAST_CHANGE, LAST_EVENT, Relocation};
 use crate::store::kernel::transaction::{Counts, Reading, Rows, Writing};
 use crate::store::spool;
 use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
@@ -113,7 +112,7 @@ impl DatabaseLocation {
     ///
     /// # Errors
     /// Those of [`PostgresEngine::active_node`].
-    pub(in crate::store) fn active_node(&self) -> Result<Option<String>> {
+    pub(in crate::store) fn active_node(&self) -> Result<Option<ActiveNode>> {
         match self {
             Self::Server { options, node, .. } => PostgresEngine::active_node(options, node),
             Self::Dir { .. } | Self::Once | Self::Again(_) => Ok(None),
@@ -196,6 +195,7 @@ fn open_rows(db: &PostgresEngine, now: Time, gauges: &Arc<Gauges>) -> Result<()>
         )
     };
     let format = meta::find_format(&rows)?.ok_or_else(foreign)?;
+    require_not_moved(&rows)?;
     drop(rows);
     if FORMAT < format {
         return Err(Error::invalid(format!(
@@ -294,7 +294,7 @@ fn create_rows(db: &dyn Engine, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
 }
 
 /// Runs `body` in a transaction of its own, and again while the engine has to fetch rows for it.
-fn write_alone(
+pub(in crate::store) fn write_alone(
     db: &dyn Engine,
     gauges: &Arc<Gauges>,
     mut body: impl FnMut(&mut Writing) -> Result<()>,
@@ -313,13 +313,31 @@ fn write_alone(
 /// # Errors
 /// `Invalid` if it is not a posture database or is from a newer release.
 pub(in crate::store) fn checked_format(db: &dyn Engine, gauges: &Arc<Gauges>) -> Result<u32> {
-    let format = meta::find_format(&Reading::begin(db, gauges)?)?.ok_or_else(foreign)?;
+    let rows = Reading::begin(db, gauges)?;
+    let format = meta::find_format(&rows)?.ok_or_else(foreign)?;
+    require_not_moved(&rows)?;
     if FORMAT < format {
         return Err(Error::invalid(format!(
             "{FILE} was written by a newer release (format {format}; this one reads up to {FORMAT})"
         )));
     }
     Ok(format)
+}
+
+/// # Errors
+/// `Invalid` if the database is elsewhere now: what was written here would be lost.
+pub(in crate::store) fn require_not_moved(rows: &Reading) -> Result<()> {
+    let Some(Relocation { at, to_server }) = meta::find_moved(rows)? else { return Ok(()) };
+    Err(Error::invalid(if to_server {
+        format!(
+            "{FILE} was moved to a PostgreSQL server at {at}; name that one in [database] of posture.toml (`posture restore` \
+             of {FILE} takes up the state before the move)"
+        )
+    } else {
+        format!(
+            "the database on the server was moved to a file at {at}; set database.engine = \"redb\" in posture.toml"
+        )
+    }))
 }
 
 /// Copies the file before the first step.

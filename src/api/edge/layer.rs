@@ -9,11 +9,12 @@ use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
 use super::caller::{CallerSlot, Noted, client_address, web};
 use super::compression::{accepts_gzip, compress, vary};
 use super::metric::{Figures, MemoryUse, resident_bytes};
+use super::metrics_token::MetricsToken;
 use super::operation::Operations;
 use crate::api::Web;
 use crate::api::wire::problem;
 use crate::auth::limit::{Standing, UNLIMITED, WINDOWS_S};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::peer::Peer;
 use crate::request;
 use crate::store::global::audit::{Act, AuditOutcome, PendingAct};
@@ -206,6 +207,15 @@ pub fn metrics() -> RouteMethod {
 }
 
 async fn show_metrics(request: &Request) -> Response {
+    if let Err(refused) = require_scraper(request, web(request).metrics_token.as_ref()) {
+        return problem::respond(&refused);
+    }
+    metrics_response(metrics_text(web(request)).await)
+}
+
+/// # Errors
+/// `NotFound` or `Unauthenticated` if the metrics are not for this caller.
+pub fn require_scraper(request: &Request, token: Option<&MetricsToken>) -> Result<()> {
     let local = match request.data::<Peer>() {
         // A proxy on this machine is loopback too, but its callers are not.
         Some(Peer::Tcp(peer)) => {
@@ -215,19 +225,22 @@ async fn show_metrics(request: &Request) -> Response {
         Some(Peer::Socket { .. }) => true,
         None => false,
     };
-    if !local {
-        let Some(token) = &web(request).metrics_token else {
-            return problem::respond(&Error::not_found("path not found"));
-        };
-        let given = request.header(header::AUTHORIZATION);
-        if !given.and_then(|it| it.strip_prefix("Bearer ")).is_some_and(|it| token.is(it)) {
-            let rule = "send the token of server.metrics_token_file as Authorization: Bearer";
-            return problem::respond(&Error::unauthenticated(rule));
-        }
+    if local {
+        return Ok(());
     }
+    let token = token.ok_or_else(|| Error::not_found("path not found"))?;
+    let given = request.header(header::AUTHORIZATION);
+    if given.and_then(|it| it.strip_prefix("Bearer ")).is_some_and(|it| token.is(it)) {
+        return Ok(());
+    }
+    let rule = "send the token of server.metrics_token_file as Authorization: Bearer";
+    Err(Error::unauthenticated(rule))
+}
+
+pub fn metrics_response(text: String) -> Response {
     Response::builder()
         .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")
-        .body(metrics_text(web(request)).await)
+        .body(text)
 }
 
 async fn metrics_text(web: &Web) -> String {
@@ -240,6 +253,7 @@ async fn metrics_text(web: &Web) -> String {
         health: web.app.health(),
         n_clients: web.app.clients.directory.list().len() as u64,
         database_bytes: web.app.database_bytes(),
+        node: web.app.node(),
         clock_ahead_s: web.app.clock_ahead_s(),
         memory,
         deliveries: web.app.delivery_health().await.ok(),

@@ -10,6 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use super::node_metric;
 use crate::api::edge::traffic::Traffic;
 use crate::app::backup::BackupState;
 use crate::app::certificate::CertificateHealth;
@@ -19,7 +20,7 @@ use crate::app::intake::watch::WatchFigures;
 use crate::app::scan::registry::ScanFigures;
 use crate::app::webhook::delivery::DeliveryHealth;
 use crate::clock::Time;
-use crate::store::{Health, StoreMemory};
+use crate::store::{ActiveNode, Health, StoreMemory};
 
 type Amount = Gauge<u64, AtomicU64>;
 /// By one label.
@@ -200,6 +201,8 @@ pub struct Figures {
     pub n_clients: u64,
     /// Length of the database file.
     pub database_bytes: u64,
+    /// `None`: the database is a file.
+    pub node: Option<ActiveNode>,
     /// 0: the clock is believed.
     pub clock_ahead_s: u64,
     pub memory: MemoryUse,
@@ -336,6 +339,9 @@ impl Metrics {
         encode_registry(&mut text, &self.store).expect(NEVER);
         encode_registry(&mut text, &self.traffic).expect(NEVER);
         self.work.add(&mut text, figures);
+        if let Some(node) = &figures.node {
+            node_metric::add(&mut text, node, true);
+        }
         if let Some(until) = certificate.until {
             self.certificate_expires.set(u64::try_from(until.s()).unwrap_or(0));
             encode_registry(&mut text, &self.certificate).expect(NEVER);

@@ -5,6 +5,7 @@ mod compression;
 pub mod layer;
 pub mod metric;
 pub mod metrics_token;
+pub mod node_metric;
 pub mod operation;
 pub mod page_cache;
 pub mod right;

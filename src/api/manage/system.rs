@@ -19,6 +19,7 @@ use crate::app::notice::Notice;
 use crate::app::report::document::signing::KnownKey;
 use crate::app::report::orphan::Orphan;
 use crate::engine::framework::FrameworkId;
+use crate::store::ActiveNode;
 use crate::store::global::client::ClientState;
 
 /// The state of the service.
@@ -46,6 +47,8 @@ pub struct SystemView {
     damaged_records: u64,
     /// Writes are refused because the disk is nearly full.
     disk_full: bool,
+    /// The node that answers. Null: the database is a file, which no other node can take over.
+    node: Null<NodeView>,
     /// When the certificate that the service presents expires. Null: it presents none, and serves plain HTTP or waits for its
     /// first certificate.
     certificate_expires_at: Null<When>,
@@ -66,6 +69,28 @@ pub struct SystemView {
     orphan_count: u64,
     /// The first 100 of them.
     orphans: Vec<OrphanView>,
+}
+
+/// A node of an installation whose database is on a server.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Node")]
+#[serde(rename_all = "camelCase")]
+pub struct NodeView {
+    /// Always `active`: a standby answers no operation.
+    role: &'static str,
+    /// The host and the data directory.
+    name: String,
+    /// Counts how often a node took over the database.
+    epoch: u64,
+    /// Milliseconds since it renewed its lease. A standby takes over after 10,000.
+    lease_age_ms: u64,
+}
+
+impl NodeView {
+    fn of(it: ActiveNode) -> Self {
+        let lease_age_ms = u64::try_from(it.lease_age.as_millis()).unwrap_or(u64::MAX);
+        Self { role: "active", name: it.name, epoch: it.epoch, lease_age_ms }
+    }
 }
 
 /// Something that is wrong with the installation itself.
@@ -166,6 +191,7 @@ impl System {
             writes: health.n_writes,
             damaged_records: health.n_damaged,
             disk_full: health.disk_full,
+            node: app.node().map(NodeView::of).into(),
             certificate_expires_at: app.certificate_health().until.map(When).into(),
             frameworks_not_in_use: app
                 .unreadable_frameworks()

@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::file::{PendingFile, not_kept, require_space, sync, target_refused};
 use super::inspect::verify;
@@ -98,13 +99,13 @@ fn copy(rows: &Reading, job: &Job, file: &Path, at: Time) -> Result<Manifest> {
 }
 
 /// A database file that is being filled, in the order of the tables and keys.
-struct NewDatabase {
+pub(super) struct NewDatabase {
     db: FileEngine,
     writes: Overlay,
 }
 
 impl NewDatabase {
-    fn create(file: &Path) -> Result<Self> {
+    pub(super) fn create(file: &Path) -> Result<Self> {
         let mut options = OpenOptions::new();
         let made = options.read(true).write(true).create_new(true).mode(0o600).open(file);
         let db = FileEngine::create(made.map_err(target_refused)?, CACHE_BYTES);
@@ -112,12 +113,23 @@ impl NewDatabase {
         Ok(Self { db, writes: Overlay::default() })
     }
 
-    fn put(&mut self, table: &str, key: &[u8], bytes: &[u8]) -> Result<()> {
+    /// One that was left unfinished, and how many rows it has.
+    pub(super) fn go_on(file: &Path) -> Result<(Self, u64)> {
+        let db = FileEngine::open(file, CACHE_BYTES);
+        let db = db.map_err(|fault| refused(fault.into_cause()))?;
+        let rows = Reading::begin(&db, &Arc::default())?;
+        let n_rows =
+            rows.list_tables()?.iter().map(|it| rows.count_rows(it)).sum::<Result<u64>>()?;
+        drop(rows);
+        Ok((Self { db, writes: Overlay::default() }, n_rows))
+    }
+
+    pub(super) fn put(&mut self, table: &str, key: &[u8], bytes: &[u8]) -> Result<()> {
         self.writes.put(table, key, bytes.to_vec());
         if self.writes.n_bytes() < CHUNK_BYTES { Ok(()) } else { self.commit() }
     }
 
-    fn commit(&mut self) -> Result<()> {
+    pub(super) fn commit(&mut self) -> Result<()> {
         let writes = std::mem::take(&mut self.writes);
         self.db.commit(writes).map_err(|fault| refused(fault.into_cause()))
     }

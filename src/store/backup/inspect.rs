@@ -32,6 +32,7 @@ pub(super) struct Verified {
     pub(super) format: u32,
     /// Identifies the key file that its secrets are sealed with.
     pub(super) key_file: Option<[u8; 8]>,
+    pub(super) is_moved: bool,
 }
 
 /// Reads every row of a closed file, and compares what they are together with what is expected, or else with what the file
@@ -73,7 +74,8 @@ fn verify_rows(rows: &Reading, expected: Option<&Manifest>, job: &Job) -> Result
             "is damaged: it does not hold the rows it was written with; use another backup",
         ));
     }
-    Ok(Verified { manifest: own, contents, format, key_file: meta::find_key_file(rows)? })
+    let (key_file, is_moved) = (meta::find_key_file(rows)?, meta::find_moved(rows)?.is_some());
+    Ok(Verified { manifest: own, contents, format, key_file, is_moved })
 }
 
 /// Runs `read`; an internal error or panic of it means a damaged file.

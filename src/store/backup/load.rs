@@ -1,5 +1,6 @@
 //! Putting a backup in the place of the database on a server, after every row of it was verified.
 
+use super::Contents;
 use super::drill::rehearse;
 use super::file::take_alone_as;
 use super::job::{Job, Phase};
@@ -55,26 +56,42 @@ fn replace(
     rehearse(backup, options.dir, job, now, |restored, dir| {
         let view = view_file(&dir.join(FILE), CACHE_BYTES);
         let view = view.map_err(OpenFault::into_cause).map_err(Error::internal)?;
-        db.begin_load().map_err(refused)?;
-        let mut part = Overlay::default();
-        let rows = Reading::of_file(view);
-        let contents = walk(&rows, job, Phase::Copy, &mut |table, key, bytes| {
-            part.put(table, key, bytes.to_vec());
-            if part.n_bytes() < PART_BYTES {
-                return Ok(());
-            }
-            db.load(std::mem::take(&mut part)).map_err(refused)
-        })?;
-        db.load(part).map_err(refused)?;
-        db.finish_load((contents.n_rows, contents.n_bytes), kept.as_deref()).map_err(refused)?;
+        load(db, &Reading::of_file(view), &restored.contents, kept.as_deref(), job)?;
         let kept = kept.as_ref().map(|it| format!("table {it}"));
-        Ok(Restored { n_bytes: contents.n_bytes, kept, ..restored })
+        Ok(Restored { n_bytes: restored.contents.n_bytes, kept, ..restored })
     })
+}
+
+/// Loads all rows, of which `contents` says what they are together, and puts them in the place of those on the server.
+/// `kept`: the table with the others from then on. Returns how many rows an interrupted load of the same had loaded before.
+pub(super) fn load(
+    db: &PostgresEngine,
+    rows: &Reading,
+    contents: &Contents,
+    kept: Option<&str>,
+    job: &Job,
+) -> Result<u64> {
+    let n_loaded = db.begin_load(&contents.digest.to_string()).map_err(refused)?;
+    let (mut n_rows, mut part) = (0_u64, Overlay::default());
+    walk(rows, job, Phase::Copy, &mut |table, key, bytes| {
+        n_rows += 1;
+        if n_rows <= n_loaded {
+            return Ok(());
+        }
+        part.put(table, key, bytes.to_vec());
+        if part.n_bytes() < PART_BYTES {
+            return Ok(());
+        }
+        db.load(std::mem::take(&mut part)).map_err(refused)
+    })?;
+    db.load(part).map_err(refused)?;
+    db.finish_load((contents.n_rows, contents.n_bytes), kept).map_err(refused)?;
+    Ok(n_loaded)
 }
 
 fn refused(fault: Fault) -> Error {
     let cause = fault.into_cause();
     Error::unavailable(format!(
-        "the database server did not take the backup: {cause}; nothing was changed"
+        "the database server did not take the records: {cause}; nothing was changed"
     ))
 }

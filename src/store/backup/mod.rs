@@ -11,6 +11,7 @@ mod file;
 mod inspect;
 mod job;
 mod load;
+mod moving;
 mod place;
 mod report;
 mod restore;
@@ -30,6 +31,7 @@ pub use encryption::is_recipient;
 pub use inspect::{CheckReport, DamagedRow, N_DAMAGED_MAX, check_file, compact_file};
 pub use job::{Job, Phase, ProgressFigures};
 pub use load::restore_on_server;
+pub use moving::{MoveOptions, Moved, move_to_file, move_to_server};
 pub use report::{BackupReport, DrillReport, StoredNotice};
 pub use restore::{RestoreOptions, Restored, restore};
 

@@ -12,9 +12,10 @@ use super::{Contents, Manifest, trailer};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::store::engine::{Cause, Engine, FILE, Fault, FileEngine, OpenFault, Overlay};
+use crate::store::kernel::meta::MOVED;
 use crate::store::open::guarded;
 use crate::store::spool::SCRATCH_PREFIX;
-use crate::store::table::MANIFEST;
+use crate::store::table::{MANIFEST, META};
 
 /// What to restore, and where.
 pub struct RestoreOptions<'a> {
@@ -68,48 +69,61 @@ pub fn restore(options: &RestoreOptions<'_>, job: &Job, now: Time) -> Result<Res
     let scratch = PendingFile::scratch(dir, SCRATCH_PREFIX);
     unpack(file, scratch.path(), identity, job).map_err(named)?;
     let has_trailer = trailer::remove(scratch.path(), job).map_err(named)?;
-    let Verified { manifest, contents, format, key_file } =
+    let Verified { manifest, contents, format, key_file, is_moved } =
         verify_pages(scratch.path(), job).map_err(named)?;
-    if manifest.is_some() {
-        if !has_trailer {
-            return Err(named(Error::invalid(
-                "is damaged: its end is missing; use another backup",
-            )));
-        }
-        // A database that goes on is not what the backup was.
-        guarded(|| remove_manifest(scratch.path()))?;
+    if manifest.is_some() && !has_trailer {
+        return Err(named(Error::invalid("is damaged: its end is missing; use another backup")));
     }
-    sync(scratch.path())?;
+    if manifest.is_some() || is_moved {
+        guarded(|| begin_anew(scratch.path()))?;
+    }
     let n_bytes = fs::metadata(scratch.path()).map_err(target_refused)?.len();
-    let kept = is_there.then(|| kept_name(dir, now));
+    let kept = put_in_place(scratch.path(), dir, "restore", now)?;
+    let kept = kept.map(|it| it.display().to_string());
+    Ok(Restored { manifest, contents, format, n_bytes, kept, key_file })
+}
+
+/// Makes a complete file in the data directory the database. Returns the name that the database has from then on that was
+/// there. `before`: what this is done for, which is in that name.
+pub(super) fn put_in_place(
+    file: &Path,
+    dir: &Path,
+    before: &str,
+    now: Time,
+) -> Result<Option<PathBuf>> {
+    let database = dir.join(FILE);
+    sync(file)?;
+    let is_there = fs::symlink_metadata(&database).is_ok();
+    let kept = is_there.then(|| kept_name(dir, before, now));
     if let Some(kept) = &kept {
         // A second name, so that there is a database at any moment.
         fs::hard_link(&database, kept).map_err(target_refused)?;
         sync(dir)?; // It must not be lost with the database that takes its place.
     }
-    fs::rename(scratch.path(), &database).map_err(target_refused)?;
+    fs::rename(file, &database).map_err(target_refused)?;
     sync(dir)?;
-    let kept = kept.map(|it| it.display().to_string());
-    Ok(Restored { manifest, contents, format, n_bytes, kept, key_file })
+    Ok(kept)
 }
 
-/// Restores within one second that each keep what was there.
+/// Databases that are replaced within one second and kept.
 const N_KEPT_AT_ONCE: u32 = 100;
 
 /// `posture.redb.before-restore-20261123T101500Z`, or with a number at its end.
-fn kept_name(dir: &Path, now: Time) -> PathBuf {
-    let name = format!("{FILE}.before-restore-{}", now.compact());
+fn kept_name(dir: &Path, before: &str, now: Time) -> PathBuf {
+    let name = format!("{FILE}.before-{before}-{}", now.compact());
     let is_free = |it: &PathBuf| fs::symlink_metadata(it).is_err();
     let further = (2..N_KEPT_AT_ONCE).map(|n| dir.join(format!("{name}-{n}")));
     // If all are taken, the link is refused.
     std::iter::once(dir.join(&name)).chain(further).find(is_free).unwrap_or(dir.join(&name))
 }
 
-fn remove_manifest(file: &Path) -> Result<()> {
+/// A database that goes on is not what the backup was, nor one that was moved.
+fn begin_anew(file: &Path) -> Result<()> {
     let refused =
         |cause: Cause| Error::unavailable("the backup cannot be put in place").caused_by(cause);
     let db = FileEngine::open(file, CACHE_BYTES).map_err(OpenFault::into_cause).map_err(refused)?;
     let mut writes = Overlay::default();
     writes.delete_table(MANIFEST);
+    writes.remove(META, MOVED);
     db.commit(writes).map_err(Fault::into_cause).map_err(refused)
 }

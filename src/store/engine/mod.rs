@@ -9,6 +9,7 @@ mod redb;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::store::row_key::Span;
 
@@ -76,6 +77,17 @@ pub(in crate::store) trait View: Send + Sync {
     fn list_tables(&self) -> Answer<Vec<String>>;
 }
 
+/// The node that has a database on a server open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActiveNode {
+    /// The host and the data directory, for messages to people.
+    pub name: String,
+    /// How many nodes had it open until now, each counted anew when it took over.
+    pub epoch: u64,
+    /// Since when it has not renewed its lease, which ends by itself.
+    pub lease_age: Duration,
+}
+
 /// What keeps the rows. One thread commits, and any number read.
 pub(in crate::store) trait Engine: Send + Sync {
     /// The current state, for readers.
@@ -104,6 +116,11 @@ pub(in crate::store) trait Engine: Send + Sync {
     /// anything is answered from memory.
     fn is_current(&self) -> bool {
         true
+    }
+
+    /// This process, if others could have the same rows open in its place.
+    fn node(&self) -> Option<ActiveNode> {
+        None
     }
 
     /// Lets other processes open the same rows at once. Nothing may be committed after it.

@@ -18,6 +18,8 @@ const SCOPED_KEYS_SINCE: &[u8] = b"scoped_keys_since";
 /// Identifies the key file that the service was last started with.
 const KEY_FILE: &[u8] = b"key_file";
 const CREATED_AT: &[u8] = b"created_at";
+/// Where the database was moved to.
+pub(in crate::store) const MOVED: &[u8] = b"moved";
 /// The keys that sign documents.
 const REPORT_KEYS: &[u8] = b"report_keys";
 /// What the last self-test wrote.
@@ -39,6 +41,14 @@ pub struct Installation {
     pub public_url: Option<String>,
     /// Conditions opened before this time keep a `dedupKey` that does not name their client.
     pub scoped_keys_since: Time,
+}
+
+/// A database that was moved: it is kept, and nobody opens it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub(in crate::store) struct Relocation {
+    pub(in crate::store) at: Time,
+    /// Whether to a server, or else to a file.
+    pub(in crate::store) to_server: bool,
 }
 
 /// A key that signs documents.
@@ -138,6 +148,15 @@ pub(in crate::store) fn find_key_file(rows: &impl Rows) -> Result<Option<[u8; 8]
 /// `None` when the file is a database of something else.
 pub(in crate::store) fn find_format(rows: &impl Rows) -> Result<Option<u32>> {
     rows.find_row(META, FORMAT)
+}
+
+/// `None`: it was not moved.
+pub(in crate::store) fn find_moved(rows: &impl Rows) -> Result<Option<Relocation>> {
+    rows.find_row(META, MOVED)
+}
+
+pub(in crate::store) fn put_moved(rows: &mut Writing, to: &Relocation) -> Result<()> {
+    rows.put_row(META, MOVED, to)
 }
 
 pub(in crate::store) fn put_format(rows: &mut Writing, format: u32) -> Result<()> {

@@ -1,6 +1,7 @@
 //! A PostgreSQL server of the tests: one for all of them, which ends with their process, and a database for each that asks.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -86,6 +87,20 @@ impl Cluster {
         Err(String::from_utf8_lossy(&ran.stderr).into_owned())
     }
 
+    /// Runs a statement in a transaction that lasts until what is returned is dropped.
+    pub fn hold(&self, database: &str, sql: &str) -> Held {
+        let port = self.port.to_string();
+        let mut psql = program("psql");
+        psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-h", HOST, "-p", &port, "-U", OWNER, "-d"]);
+        let mut process =
+            psql.arg(database).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        writeln!(process.stdin.as_mut().unwrap(), "BEGIN; {sql}; SELECT 'held';").unwrap();
+        let mut said = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said, "held\n", "{sql}");
+        Held(process)
+    }
+
     /// The URL of a new database.
     pub fn new_database(&self) -> String {
         static N_MADE: AtomicU32 = AtomicU32::new(0);
@@ -102,6 +117,16 @@ impl Cluster {
     pub fn let_in(&self, lines: &str) {
         fs::write(self.dir.path().join("data/pg_hba.conf"), lines).unwrap();
         self.sql("postgres", "SELECT pg_reload_conf()");
+    }
+}
+
+/// A transaction that is held open.
+pub struct Held(Child);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take()); // Its end is the end of the session.
+        drop(self.0.wait());
     }
 }
 

@@ -12,7 +12,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::server::Server;
 use crate::error::Chain;
 use crate::secret::random;
-use crate::store::engine::{Answer, Fault};
+use crate::store::engine::{ActiveNode, Answer, Fault};
 
 /// How often the lease is renewed.
 const RENEW_EVERY: Duration = Duration::from_secs(3);
@@ -38,8 +38,9 @@ const TAKE: &str = "\
 const RENEW: &str = "\
     UPDATE posture_lease SET until = clock_timestamp() + make_interval(secs => $2) WHERE token = $1";
 const RELEASE: &str = "UPDATE posture_lease SET until = NULL WHERE token = $1";
-const OTHER_HOLDER: &str =
-    "SELECT name FROM posture_lease WHERE clock_timestamp() < until AND node <> $1";
+const OTHER_HOLDER: &str = "\
+    SELECT name, epoch, greatest(0, $2 - extract(epoch FROM until - clock_timestamp())::float8) \
+    FROM posture_lease, posture_head WHERE clock_timestamp() < until AND node <> $1";
 const HOLDER: &str = "SELECT name FROM posture_lease";
 
 /// Who opens the database.
@@ -56,6 +57,8 @@ pub(in crate::store) type Token = [u8; 16];
 
 /// The lease of this process.
 pub(super) struct Lease {
+    /// Of the node.
+    name: String,
     pub(super) token: Token,
     /// No other node has committed while it is the epoch of the database.
     pub(super) epoch: i64,
@@ -88,13 +91,29 @@ impl Lease {
         let Some(row) = row else { return Ok(None) };
         let (epoch, commit) = (row.get(0), row.get(1));
         let (renewed_ms, is_lost) = (AtomicU64::new(0), AtomicBool::new(false));
-        Ok(Some((Self { token, epoch, since, renewed_ms, is_lost }, commit)))
+        Ok(Some((
+            Self { name: node.name.clone(), token, epoch, since, renewed_ms, is_lost },
+            commit,
+        )))
     }
 
     /// Whether no other node can have it.
     pub(super) fn is_valid(&self) -> bool {
+        !self.is_lost.load(Ordering::Acquire) && self.age() < ANSWERS_FOR
+    }
+
+    /// Since when it was not renewed.
+    fn age(&self) -> Duration {
         let renewed = Duration::from_millis(self.renewed_ms.load(Ordering::Acquire));
-        !self.is_lost.load(Ordering::Acquire) && self.since.elapsed() < renewed + ANSWERS_FOR
+        self.since.elapsed().saturating_sub(renewed)
+    }
+
+    pub(super) fn node(&self) -> ActiveNode {
+        ActiveNode {
+            name: self.name.clone(),
+            epoch: self.epoch.unsigned_abs(),
+            lease_age: self.age(),
+        }
     }
 
     /// Returns false if another node has it.
@@ -127,12 +146,14 @@ pub(super) async fn holder(client: &Client) -> Answer<String> {
     row.try_get(0).map_err(Fault::from)
 }
 
-/// The name of another node that has the lease now.
-pub(super) async fn other_holder(client: &Client, node: [u8; 16]) -> Answer<Option<String>> {
+/// Another node that has the lease now.
+pub(super) async fn other_holder(client: &Client, node: [u8; 16]) -> Answer<Option<ActiveNode>> {
     let node = node.as_slice();
-    let params: [(&(dyn ToSql + Sync), Type); 1] = [(&node, Type::BYTEA)];
-    let row = client.query_typed_opt(OTHER_HOLDER, &params).await?;
-    row.map(|it| it.try_get(0).map_err(Fault::from)).transpose()
+    let params: [(&(dyn ToSql + Sync), Type); 2] = [(&node, Type::BYTEA), (&LEASE_S, Type::FLOAT8)];
+    let Some(row) = client.query_typed_opt(OTHER_HOLDER, &params).await? else { return Ok(None) };
+    let (name, epoch, age_s): (_, i64, f64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    let lease_age = Duration::try_from_secs_f64(age_s).unwrap_or_default();
+    Ok(Some(ActiveNode { name, epoch: epoch.unsigned_abs(), lease_age }))
 }
 
 /// Renews the lease on a connection of its own, until it is lost or the database is closed.

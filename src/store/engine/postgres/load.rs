@@ -14,32 +14,60 @@ use crate::store::engine::{Answer, Fault, Overlay};
 /// How long a part may take, and the end, which counts all rows.
 const LOAD_TIMEOUT: Duration = Duration::from_hours(1);
 
-const BEGIN: &str = "\
-    DROP TABLE IF EXISTS posture_rows_new; \
-    CREATE TABLE posture_rows_new (LIKE posture_rows INCLUDING ALL) WITH (fillfactor = 90)";
 const PUT: &str = "INSERT INTO posture_rows_new (t, k, v) SELECT * FROM unnest($1, $2, $3)";
+/// What the rows that are being loaded are together in the end, and how many there are.
+const LOADED: &str = "\
+    SELECT obj_description(to_regclass('posture_rows_new'), 'pg_class')";
 const COUNT: &str =
     "SELECT count(*), coalesce(sum(length(k) + length(v)), 0)::bigint FROM posture_rows_new";
 
 impl PostgresEngine {
-    /// Runs `work` on the connection of the thread that commits.
-    fn on_connection<T, W>(&self, work: impl FnOnce(Arc<Client>) -> W) -> Answer<T>
+    /// Runs `work` in a transaction on the connection of the thread that commits.
+    fn in_transaction<T, W>(&self, work: impl FnOnce(Arc<Client>) -> W) -> Answer<T>
     where
         T: Send + 'static,
         W: Future<Output = Answer<T>> + Send + 'static,
     {
         let client = self.client(&mut self.committer())?;
-        self.server.wait(LOAD_TIMEOUT, work(client))
+        let work = work(client.clone());
+        self.server.wait(LOAD_TIMEOUT, async move {
+            client.batch_execute("BEGIN").await?;
+            match work.await {
+                Ok(done) => {
+                    client.batch_execute("COMMIT").await.map(|()| done).map_err(Fault::from)
+                }
+                Err(fault) => {
+                    // Fails with the connection, and the transaction with both.
+                    drop(client.batch_execute("ROLLBACK").await);
+                    Err(fault)
+                }
+            }
+        })
     }
 
-    /// Begins to load rows that take the place of all others in the end.
-    pub(in crate::store) fn begin_load(&self) -> Answer<()> {
-        self.on_connection(|it| async move { Ok(it.batch_execute(BEGIN).await?) })
+    /// Begins to load rows that take the place of all others in the end, or goes on with it. `digest`: what they are together.
+    /// Returns how many rows of the same are loaded already.
+    pub(in crate::store) fn begin_load(&self, digest: &str) -> Answer<u64> {
+        let begin = format!(
+            "DROP TABLE IF EXISTS posture_rows_new; \
+             CREATE TABLE posture_rows_new (LIKE posture_rows INCLUDING ALL) WITH (fillfactor = 90); \
+             COMMENT ON TABLE posture_rows_new IS '{digest}'"
+        );
+        let digest = digest.to_owned();
+        self.in_transaction(|it| async move {
+            let found: Option<String> = it.query_typed_one(LOADED, &[]).await?.get(0);
+            if found.is_some_and(|it| it == digest) {
+                let counted: i64 = it.query_typed_one(COUNT, &[]).await?.get(0);
+                return Ok(counted.unsigned_abs());
+            }
+            it.batch_execute(&begin).await?;
+            Ok(0)
+        })
     }
 
-    /// Loads rows, which were not loaded before.
+    /// Loads rows, which were not loaded before: all of them or none.
     pub(in crate::store) fn load(&self, rows: Overlay) -> Answer<()> {
-        self.on_connection(|it| async move {
+        self.in_transaction(|it| async move {
             for part in Part::of(&rows).0 {
                 part.put(&it, PUT).await?;
             }
@@ -58,10 +86,11 @@ impl PostgresEngine {
             Some(name) => format!("ALTER TABLE posture_rows RENAME TO {name}"),
             None => "DROP TABLE posture_rows".to_owned(),
         };
-        let end = format!("{aside}; ALTER TABLE posture_rows_new RENAME TO posture_rows; COMMIT");
+        let end = format!(
+            "{aside}; ALTER TABLE posture_rows_new RENAME TO posture_rows; COMMENT ON TABLE posture_rows IS NULL"
+        );
         let (after, epoch, mark) = (self.committer().commit, self.lease.epoch, random::<16>());
-        self.on_connection(|it| async move {
-            it.batch_execute("BEGIN").await?;
+        self.in_transaction(|it| async move {
             let mark = mark.as_slice();
             let fence: [(&(dyn ToSql + Sync), Type); 3] =
                 [(&after, Type::INT8), (&epoch, Type::INT8), (&mark, Type::BYTEA)];
@@ -71,10 +100,11 @@ impl PostgresEngine {
             let counted = it.query_typed_one(COUNT, &[]).await?;
             let found: (i64, i64) = (counted.get(0), counted.get(1));
             if (found.0.unsigned_abs(), found.1.unsigned_abs()) != (n_rows, n_bytes) {
-                it.batch_execute("ROLLBACK").await?;
                 return Err(Fault::Damaged("the server has not kept all rows".into()));
             }
             Ok(it.batch_execute(&end).await?)
-        })
+        })?;
+        self.committer().commit += 1;
+        Ok(())
     }
 }

@@ -27,7 +27,7 @@ use self::server::{REQUEST_TIMEOUT, Server};
 use self::view::ServerView;
 use crate::error::{Chain, Error, Result};
 use crate::secret::random;
-use crate::store::engine::{Answer, Cause, Engine, Fault, Overlay, View};
+use crate::store::engine::{ActiveNode, Answer, Cause, Engine, Fault, Overlay, View};
 
 pub(in crate::store) use lease::{Node, Token};
 pub use options::PostgresOptions;
@@ -85,14 +85,14 @@ impl PostgresEngine {
         Ok(Self { server, lease, committer, known: Arc::default(), cache_bytes })
     }
 
-    /// The name of another node that has the database now.
+    /// Another node that has the database now.
     ///
     /// # Errors
     /// `Invalid` if the server or the database cannot be used, `Unavailable` if the server does not answer.
     pub(in crate::store) fn active_node(
         options: &PostgresOptions,
         node: &Node,
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<ActiveNode>> {
         let server = Server::new(options.clone()).map_err(Error::internal)?;
         let (of, id) = (server.clone(), node.id);
         let asked = server.wait(REQUEST_TIMEOUT, async move {
@@ -270,6 +270,10 @@ impl Engine for PostgresEngine {
 
     fn is_current(&self) -> bool {
         self.lease.is_valid()
+    }
+
+    fn node(&self) -> Option<ActiveNode> {
+        Some(self.lease.node())
     }
 
     fn release(&self) {

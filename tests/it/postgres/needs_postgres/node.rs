@@ -82,7 +82,23 @@ fn a_standby_says_who_is_active_and_takes_over_when_that_node_is_killed() {
     for name in &acknowledged {
         assert_eq!(push(&server, &key, &client, name), 201);
     }
-    for path in ["/readyz", "/metrics", "/api/v1/clients", "/api/clients", "/"] {
+    let metrics = get("/metrics").unwrap().text();
+    assert!(
+        metrics.contains("\nposture_node_active 0\n")
+            && metrics.contains("\nposture_node_epoch 1\n"),
+        "{metrics}"
+    );
+    let age = metrics.lines().find_map(|it| it.strip_prefix("posture_node_lease_age_seconds "));
+    assert!((0.0..9.0).contains(&age.unwrap().parse::<f64>().unwrap()), "{metrics}");
+    let said = standby.ok(&["status"]);
+    assert!(said.starts_with("server            standby\nactive node       "), "{said}");
+    assert!(said.contains("epoch 1, lease renewed "), "{said}");
+    let refused = standby.run(&["client", "list"]);
+    assert!(refused.err.contains("this node is a standby; "), "{refused:?}");
+    let said = first.ok(&["status"]);
+    assert!(said.starts_with("server            running\nactive node       "), "{said}");
+    assert_eq!(server.metric("posture_node_active"), 1);
+    for path in ["/readyz", "/api/v1/clients", "/api/clients", "/"] {
         let answer = get(path).unwrap();
         assert_eq!(answer.status, 503, "{path}");
         assert!(answer.header("retry-after").is_some(), "{path}");
