@@ -42,6 +42,7 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "controls",
     "evidence",
     "framework",
+    "import",
     "imports",
     "keys",
     "me",

@@ -48,6 +48,7 @@ pub(crate) const TRIED: &[Tried] = &[
     ("rotate_key", Names::Key, "", 200),
     ("list_imports", Names::Client, "limit=x", 200),
     ("add_import", Names::Client, "again=x", 200),
+    ("get_import", Names::Import, "", 200),
     ("undo_import", Names::Import, "", 200),
     ("push_facts", Names::Client, "", 200),
     ("get_posture", Names::Client, "", 200),

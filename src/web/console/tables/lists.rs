@@ -81,6 +81,7 @@ const LISTS: &[List] = &[
     list("/clients/:client/assets", "assets", "Assets"),
     list("/clients/:client/imports", "imports", "Imports"),
     list("/clients/:client/connections", "connections", "Connections"),
+    List { field: Some("controls"), ..list("/clients/:client/imports/:import", "run", "Controls") },
     list("/clients/:client/evidence", "evidence", "Evidence"),
     list("/clients/:client/reports", "schedules", "Schedules"),
     // The page reads the last ones first.
