@@ -138,6 +138,7 @@ pub(crate) const TRIED: &[Tried] = &[
     ("remove_mfa", Names::Nothing, "", 403),
     ("list_passkeys", Names::Nothing, "", 403),
     ("remove_passkey", Names::Nothing, "", 403),
+    ("list_console_sessions", Names::Nothing, "", 403),
     ("reset_mfa", Names::User, "", 204),
     ("list_users", Names::Nothing, "", 200),
     ("add_user", Names::Nothing, "", 201),
