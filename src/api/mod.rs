@@ -118,6 +118,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::access::session::Sessions,
             manage::access::mfa::SecondFactors,
             manage::access::passkeys::Passkeys,
+            manage::access::console_sessions::ConsoleSessions,
             manage::access::users::Users,
             manage::scan::scans::Scans,
             manage::report::kpis::Dashboard,

@@ -33,6 +33,9 @@ pub enum Principal {
     },
 }
 
+/// What the name of a key in records begins with. The beginning of its secret follows.
+pub const OF_KEY: &str = "key ";
+
 /// Identifies a caller. It stays the same as long as the API key or user exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Account {
@@ -154,7 +157,7 @@ impl Caller {
     #[must_use]
     pub fn name(&self) -> String {
         match &self.identity {
-            Principal::Key(held) => format!("key {}", held.key.prefix),
+            Principal::Key(held) => format!("{OF_KEY}{}", held.key.prefix),
             Principal::User(user) => format!("user {}", user.email),
             Principal::Operator { uid } => format!("operator uid {uid}"),
         }

@@ -85,6 +85,12 @@ impl Keyring {
         all.values().find(|it| it.key.id == id).cloned()
     }
 
+    /// The key whose secret begins so, or began so before it was replaced.
+    pub fn find_by_prefix(&self, prefix: &str) -> Option<Arc<HeldKey>> {
+        let all = self.by_prefix.read().expect("no holder of this lock panics");
+        all.get(prefix).cloned()
+    }
+
     /// A key that was verified, as it is now. `None`: its secret would no longer be accepted.
     pub fn current(&self, held: &HeldKey, now: Time) -> Option<Arc<HeldKey>> {
         let all = self.by_prefix.read().expect("no holder of this lock panics");

@@ -1,10 +1,10 @@
 //! `posture audit`.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::call::{Call, call};
-use super::print;
+use super::call::{Call, call, encoded, with_session};
+use super::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
 
@@ -18,17 +18,60 @@ pub(super) enum AuditCommand {
         /// Only entries before this sequence number.
         #[arg(long, value_name = "SEQUENCE")]
         before: Option<u64>,
+        #[command(flatten)]
+        filter: AuditFilterArgs,
     },
     /// Verify the hashes of the whole log. Exits with 1 if an entry does not match.
     Verify,
 }
 
+#[derive(Args, Debug)]
+pub(super) struct AuditFilterArgs {
+    /// Only those with this in the name of who did it, such as ada@example.com.
+    #[arg(long, value_name = "TEXT")]
+    by: Option<String>,
+    /// Only those of this operation, such as 'PATCH /api/keys/{keyId}'.
+    #[arg(long)]
+    action: Option<String>,
+    /// Only those whose path or object names this client, by name or id.
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<String>,
+    /// Only those from this moment or day on, in UTC.
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Only those before this moment, or until the end of this day, in UTC.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+}
+
+impl AuditFilterArgs {
+    /// As the query has it, beginning with `&`.
+    fn query(&self) -> String {
+        let given = [
+            ("by", &self.by),
+            ("action", &self.action),
+            ("from", &self.from),
+            ("until", &self.until),
+        ];
+        let given = given.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        given.fold(String::new(), |query, (name, value)| {
+            format!("{query}&{name}={}", encoded(value))
+        })
+    }
+}
+
 pub(super) fn run(options: &Config, json: bool, command: &AuditCommand) -> Result<()> {
     match command {
-        AuditCommand::List { limit, before } => {
+        AuditCommand::List { limit, before, filter } => {
             let before = before.map_or_else(String::new, |it| format!("&before={it}"));
-            let path = format!("/api/audit?limit={limit}{before}");
-            list(json, &call(options, Call::get(path))?)
+            let answer = with_session(options, async |session| {
+                let client = client_name::filter(session, filter.client.as_deref()).await?;
+                let query = filter.query();
+                session
+                    .call(Call::get(format!("/api/audit?limit={limit}{before}{client}{query}")))
+                    .await
+            })?;
+            list(json, &answer)
         }
         AuditCommand::Verify => verify(json, &call(options, Call::get("/api/audit/verify"))?),
     }
@@ -39,11 +82,11 @@ fn list(json: bool, answer: &Value) -> Result<()> {
         return print::json(answer);
     }
     let row = |it: &Value| {
-        ["sequence", "at", "by", "address", "action", "about", "outcome", "count"]
+        ["sequence", "at", "by", "keyName", "address", "action", "about", "outcome", "count"]
             .map(|name| print::cell(&it[name]))
             .to_vec()
     };
-    let heading = ["ENTRY", "AT", "BY", "FROM", "ACTION", "ABOUT", "OUTCOME", "COUNT"];
+    let heading = ["ENTRY", "AT", "BY", "KEY", "FROM", "ACTION", "ABOUT", "OUTCOME", "COUNT"];
     print::list(false, print::rows(&answer["data"]), ("no entries", &heading), row)
 }
 

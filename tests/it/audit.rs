@@ -71,6 +71,60 @@ fn a_change_is_told_with_who_what_and_from_where() {
 }
 
 #[test]
+fn entries_are_found_by_who_what_whom_and_when() {
+    let posture = Posture::start();
+    ada(&posture);
+    let first = posture.client("A");
+    posture.pass_days(1);
+    let second = posture.client("B");
+    let key = posture.issue(&json!({"name": "PSA", "scopes": ["manage:clients"]}));
+    let (secret, prefix) = (key["key"].as_str().unwrap(), key["prefix"].as_str().unwrap());
+    for (client, name) in [(&first, "A1"), (&second, "B1")] {
+        let path = format!("/api/clients/{client}");
+        let headers = [("X-API-Key", secret), ("Content-Type", "application/json")];
+        let body = json!({ "name": name }).to_string();
+        let done = send(posture.address, "PATCH", &path, &headers, body.as_bytes());
+        assert_eq!(done.status, 200, "{}", done.text());
+    }
+    posture.pass_days(1);
+    let token = posture.log_in("ada@example.com", PASSWORD);
+    assert_eq!(
+        posture.as_user(&token, "DELETE", &format!("/api/clients/{first}"), &Value::Null).status,
+        204
+    );
+    let found = |query: &str| {
+        let answer = posture.operator("GET", &format!("/api/audit?{query}"), &Value::Null);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let all = answer.json()["data"].as_array().unwrap().clone();
+        all.iter().map(|it| it["action"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (add, change, remove) =
+        ("POST /api/clients", "PATCH /api/clients/{clientId}", "DELETE /api/clients/{clientId}");
+    assert_eq!(found(&format!("by=KEY+{prefix}")), [change, change]);
+    assert_eq!(found(&format!("clientId={first}")), [remove, change, add]);
+    assert_eq!(found("action=POST+/api/clients"), [add, add]);
+    assert_eq!(found(&format!("by=ada&clientId={first}")), [remove]);
+    // A day stands for all of it, and a moment for itself: the start is at 09:00 on the 10th.
+    assert_eq!(found("action=POST+/api/clients&from=2026-03-11"), [add]);
+    assert_eq!(found("action=POST+/api/clients&until=2026-03-10"), [add]);
+    assert_eq!(found("from=2026-03-12&until=2026-03-12"), [remove, "POST /auth/login"]);
+    assert_eq!(found("until=2026-03-09").len(), 0);
+    assert_eq!(found("action=POST+/api/clients&until=2026-03-11T09:00:00Z"), [add]);
+    assert_eq!(found("action=POST+/api/clients&until=2026-03-11T09:00:01Z"), [add, add]);
+    for query in ["from=1", "until=2026-13-01", "clientId=x"] {
+        let refused = posture.operator("GET", &format!("/api/audit?{query}"), &Value::Null);
+        assert_eq!(refused.status, 400, "{query}");
+    }
+    let one = posture.operator("GET", "/api/audit?limit=1&action=POST+/api/clients", &Value::Null);
+    let next = one.json()["next"].as_str().unwrap().to_owned();
+    assert_eq!(found(&format!("action=POST+/api/clients&before={next}")), [add]);
+    let of_key = posture.operator("GET", &format!("/api/audit?by={prefix}"), &Value::Null).json();
+    assert_eq!(of_key["data"][0]["keyName"], "PSA");
+    let others = posture.operator("GET", "/api/audit?by=ada", &Value::Null).json();
+    assert_eq!(others["data"][0]["keyName"], Value::Null);
+}
+
+#[test]
 fn each_change_stands_there_once_and_reads_do_not() {
     let posture = Posture::start();
     let client = posture.client("Acme");

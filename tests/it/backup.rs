@@ -165,6 +165,42 @@ fn a_restored_database_serves_what_was_there() {
 }
 
 #[test]
+fn a_restored_database_still_sends_reports_on_schedule() {
+    let mail = || crate::mail::at(crate::mail::NOBODY);
+    let posture = Posture::start_with(mail());
+    let client = posture.client("Acme");
+    let when = json!({"every": "month", "day": 31, "hour": 8, "timeZone": "Europe/Paris"});
+    let bodies = [
+        json!({"clientId": client, "recipients": ["ada@example.com"], "when": when}),
+        json!({"recipients": ["bo@example.com"], "language": "fr", "when": when}),
+    ];
+    for body in &bodies {
+        let added = posture.operator("POST", "/api/report-schedules", body);
+        assert_eq!(added.status, 201, "{}", added.text());
+    }
+    let list = |posture: &Posture| {
+        let listed = posture.operator("GET", "/api/report-schedules", &Value::Null);
+        listed.json()["data"].as_array().unwrap().clone()
+    };
+    let before = list(&posture);
+    assert_eq!(before.len(), 2);
+    let place = TempDir::new().unwrap();
+    let file = place.path().join("one.redb");
+    made(&posture, &file);
+    drop(posture);
+    let dir = TempDir::new().unwrap();
+    restored(&file, dir.path()).unwrap();
+    let clock = Clock::manual(START.parse().unwrap());
+    let posture = Posture::start_on(dir, clock, mail());
+    assert_eq!(list(&posture), before);
+    // They are due as before: both are tried, at a server that is not there.
+    posture.clock.set("2026-03-31T06:00:00Z".parse().unwrap());
+    let is_tried =
+        || list(&posture).iter().all(|it| it["last"]["failure"]["kind"] == "unreachable");
+    assert!(wait_until(SOON, is_tried), "{:?}", list(&posture));
+}
+
+#[test]
 fn a_backup_never_replaces_a_file() {
     let posture = Posture::start();
     let place = TempDir::new().unwrap();

@@ -12,6 +12,7 @@ mod needs_npm;
 mod oidc;
 mod pages;
 mod passkey;
+mod schedules;
 mod start;
 
 use serde_json::json;

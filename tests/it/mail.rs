@@ -17,7 +17,7 @@ use crate::harness::Posture;
 const WAIT: Duration = Duration::from_mins(1);
 const LOOK: Duration = Duration::from_millis(50);
 /// Nobody listens there.
-const NOBODY: u16 = 9;
+pub(crate) const NOBODY: u16 = 9;
 
 /// A server on this host, without TLS.
 pub(crate) fn options(port: u16) -> MailOptions {

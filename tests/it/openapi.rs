@@ -439,6 +439,7 @@ fn answers_of_the_management_interface_are_as_documented() {
     ask("remove_evidence", "DELETE", &of(&format!("/evidence/{evidence}")), &none);
     ask("list_client_controls", "GET", &of("/controls"), &none);
     let import = text(&taken.json()["data"]["import"]["id"]);
+    ask("get_import", "GET", &of(&format!("/imports/{import}")), &none);
     ask("undo_import", "DELETE", &of(&format!("/imports/{import}")), &none);
     ask("undo_import", "DELETE", &of(&format!("/imports/{import}")), &none);
     ask("get_posture", "GET", &of("/posture"), &none);

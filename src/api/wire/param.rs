@@ -13,6 +13,7 @@ use super::framework::FrameworkName;
 use super::schema;
 use super::view::Word;
 use crate::app::report::log::LogPart;
+use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::framework::Framework;
 use crate::error::{Error, Result};
@@ -150,6 +151,11 @@ described!(
     integer(0, 0, None)
 );
 described!(
+    /// A moment, or a day.
+    Moment,
+    MetaSchema::new("string")
+);
+described!(
     /// The only allowed value is `true`.
     TrueWord,
     one_of(["true"])
@@ -224,6 +230,31 @@ pub fn after(given: Option<&Raw<Sequence>>) -> Result<u64> {
 pub fn before(given: Option<&Raw<Sequence>>) -> Result<Option<u64>> {
     let rule = "must be a sequence number: an integer of at least 0";
     given.map(|it| number("before", &it.text, rule)).transpose()
+}
+
+/// The beginning of a stretch of time: a moment, or the beginning of a day in UTC.
+///
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn from(name: &str, given: Option<&Raw<Moment>>) -> Result<Option<Time>> {
+    given.map(|it| moment(name, &it.text).map(|(at, _)| at)).transpose()
+}
+
+/// The end of a stretch of time, which is not in it: a moment, or the end of a day in UTC.
+///
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn until(name: &str, given: Option<&Raw<Moment>>) -> Result<Option<Time>> {
+    given.map(|it| moment(name, &it.text).map(|(at, days)| at.plus_days(days))).transpose()
+}
+
+/// A moment, and for how many days it stands.
+fn moment(name: &str, text: &str) -> Result<(Time, i64)> {
+    let day = || format!("{text}T00:00:00Z").parse().map(|it| (it, 1));
+    text.parse().map(|it| (it, 0)).or_else(|_: Error| day()).map_err(|_| {
+        let rule = "must be a date-time such as 2026-11-20T08:00:00Z, or a day such as 2026-11-20";
+        Error::invalid_field(name, rule)
+    })
 }
 
 /// # Errors

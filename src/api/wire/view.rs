@@ -10,6 +10,7 @@ use super::file::FileFormat;
 use super::kind;
 use crate::app::access::mfa::MfaState;
 use crate::app::report::portfolio::ClientOrder;
+use crate::app::report::posture::RiskOrder;
 use crate::clock::Time;
 use crate::engine::asset::{AssetStatus, AssetType};
 use crate::engine::catalog::Decider;
@@ -353,6 +354,11 @@ word!(
     /// `added`: the order in which they were added. `name`: the alphabet. `score`: lowest first, those without one last. `coverage`:
     /// least first. `risks`: most open critical risks first, then most high ones, and so on.
     ClientOrderView, ClientOrder, "ClientOrder", ClientOrder::ALL, ClientOrder::as_str
+);
+word!(
+    /// `score`: highest `riskScore` first. `severity`: most severe first, then by `riskScore`. `cost`: highest `dollarImpact` first,
+    /// those without one last.
+    RiskOrderView, RiskOrder, "RiskOrder", RiskOrder::ALL, RiskOrder::as_str
 );
 word!(
     /// How often a report is sent.

@@ -4,8 +4,11 @@ use std::sync::atomic::Ordering;
 
 use super::tally::Tally;
 use crate::app::App;
+use crate::auth::caller::OF_KEY;
 use crate::auth::network::CallerAddress;
+use crate::clock::Time;
 use crate::error::Result;
+use crate::id::ClientId;
 use crate::store::AuditHead;
 use crate::store::global::audit::{Act, AuditEntry, AuditOutcome, SERVICE};
 use crate::store::{Batch, Snapshot};
@@ -17,8 +20,91 @@ const N_AT_ONCE: usize = 1_000;
 /// Kinds of entries counted between two checkpoints, of known callers and of unauthenticated ones.
 const N_TALLIED_MAX: usize = 1_000;
 const N_UNAUTHENTICATED_MAX: usize = 50;
+/// How many entries one request for filtered ones looks at.
+pub const N_SCANNED_MAX: usize = 20_000;
+/// An entry is committed at most so long after its time. So the log is in the order of times, but for that.
+const COMMIT_S_MAX: i64 = 3_600;
 /// A caller without a valid credential.
 const NOBODY: &str = "nobody";
+
+/// Which entries are wanted. `None`: it does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// In lower case: a part of who did it.
+    pub by: Option<String>,
+    /// The operation.
+    pub action: Option<String>,
+    /// Named by the path of the request, or added by it.
+    pub client: Option<ClientId>,
+    pub from: Option<Time>,
+    /// The first moment after the wanted ones.
+    pub until: Option<Time>,
+}
+
+impl AuditFilter {
+    fn takes(&self, entry: &AuditEntry) -> bool {
+        let is_of = |client: &ClientId| {
+            let id = client.to_string();
+            entry.about.contains(&id) || entry.object.as_ref() == Some(&id)
+        };
+        self.by.as_ref().is_none_or(|it| entry.by.to_lowercase().contains(it))
+            && self.action.as_ref().is_none_or(|it| entry.action == *it)
+            && self.client.as_ref().is_none_or(is_of)
+            && self.from.is_none_or(|it| it <= entry.at)
+            && self.until.is_none_or(|it| entry.at < it)
+    }
+
+    /// Lists entries before a sequence, newest first, and the sequence before which the list continues.
+    fn list(
+        &self,
+        snapshot: &Snapshot,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<(Vec<AuditEntry>, Option<u64>)> {
+        let n_at_once = if *self == Self::default() { limit + 1 } else { N_AT_ONCE };
+        let (mut before, mut n_scanned) = (self.end(snapshot, before)?, 0);
+        let mut found: Vec<AuditEntry> = Vec::new();
+        while n_scanned < N_SCANNED_MAX {
+            let some = snapshot.list_audit_before(before, n_at_once)?;
+            let is_start = some.len() < n_at_once;
+            n_scanned += some.len();
+            for entry in some {
+                if self.from.is_some_and(|it| entry.at.plus_s(COMMIT_S_MAX) < it) {
+                    return Ok((found, None));
+                }
+                let sequence = entry.sequence;
+                if self.takes(&entry) {
+                    if found.len() == limit {
+                        return Ok((found, before));
+                    }
+                    found.push(entry);
+                }
+                before = Some(sequence);
+            }
+            if is_start {
+                return Ok((found, None));
+            }
+        }
+        Ok((found, before))
+    }
+
+    /// The sequence before which the last wanted entries are. It is found by halves: a log of months is long.
+    fn end(&self, snapshot: &Snapshot, before: Option<u64>) -> Result<Option<u64>> {
+        let Some(until) = self.until else { return Ok(before) };
+        let until = until.plus_s(COMMIT_S_MAX);
+        let (mut first, mut end) =
+            (snapshot.audit_start()?.sequence, snapshot.audit_head()?.sequence);
+        while first < end {
+            let middle = first + (end - first) / 2;
+            match snapshot.list_audit(middle, 1)?.first() {
+                Some(entry) if entry.at < until => first = middle + 1,
+                Some(_) | None => end = middle,
+            }
+        }
+        Ok(Some(before.map_or(end + 1, |it| it.min(end + 1))))
+    }
+}
+
 /// The result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Audit {
@@ -91,9 +177,21 @@ impl App {
         self.store.write(move |batch| batch.add_audit(&act, AuditOutcome::Done, 1)).await
     }
 
-    /// Lists entries before a sequence (`None`: the last ones), newest first.
-    pub async fn list_audit(&self, before: Option<u64>, limit: u32) -> Result<Vec<AuditEntry>> {
-        self.store.read(move |it| it.list_audit_before(before, limit as usize)).await
+    /// Lists entries before a sequence (`None`: the last ones), newest first, and the sequence before which the list
+    /// continues. `None`: it does not.
+    pub async fn list_audit(
+        &self,
+        filter: AuditFilter,
+        before: Option<u64>,
+        limit: u32,
+    ) -> Result<(Vec<AuditEntry>, Option<u64>)> {
+        self.store.read(move |it| filter.list(it, before, limit as usize)).await
+    }
+
+    /// The name of the API key that did something, if it still has the secret that it did it with, and if it was a key.
+    pub fn key_name(&self, by: &str) -> Option<String> {
+        let prefix = by.strip_prefix(OF_KEY)?;
+        self.access.keyring.find_by_prefix(prefix).map(|it| it.key.name.clone())
     }
 
     /// Verifies the whole log.

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::app::assessment::expiry::Expiry;
 use crate::app::assessment::statement::Statements;
 use crate::app::event::cause::Cause;
-use crate::app::event::change::{self, Announced};
+use crate::app::event::change;
 use crate::app::event::condition::{ConditionChanges, ConditionPlan};
 use crate::app::event::summary::Announcements;
 use crate::clock::Time;
@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
 use crate::store::global::change::{NewChanges, RowChange};
 use crate::store::per_client::history::ScoreMove;
+use crate::store::per_client::import::PostureChange;
 use crate::store::per_client::posture::{AssessmentRecord, OpenRisk, ScoreEntry};
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore};
 
@@ -58,7 +59,7 @@ pub struct AssessmentPlan {
     due: Time,
     /// How many times an assessment had been requested when the plan was made.
     n_asked: u64,
-    announced: Announced,
+    announced: PostureChange,
 }
 
 impl AssessmentPlan {
@@ -134,7 +135,7 @@ impl App {
     ///
     /// # Errors
     /// `Unavailable` if the disk does not accept the write.
-    pub async fn reassess(&self, rows: &ClientStore, cause: Cause) -> Result<Announced> {
+    pub async fn reassess(&self, rows: &ClientStore, cause: Cause) -> Result<PostureChange> {
         let _lock = self.clients.lock(rows.id()).await;
         let now = self.clock.now();
         let subject = self.subject(rows.id())?;
@@ -280,7 +281,7 @@ pub fn plan(
 }
 
 /// Writes the plan.
-pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Announced> {
+pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<PostureChange> {
     for control in &plan.controls {
         batch.put_control_outcome(control)?;
     }

@@ -14,19 +14,8 @@ use crate::engine::catalog::Catalog;
 use crate::engine::change::Change;
 use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{Posture, Risk};
+use crate::store::per_client::import::PostureChange;
 use crate::store::per_client::posture::OpenRisk;
-
-/// How a posture moved, for the caller who caused it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Announced {
-    pub n_controls: u32,
-    pub n_frameworks: u32,
-    pub n_risks_opened: u32,
-    pub n_risks_closed: u32,
-    pub score_before: Option<u8>,
-    pub score_after: Option<u8>,
-    pub n_events: u32,
-}
 
 /// Returns the events that an assessment announces. Of frameworks outside `frameworks`, the client's own, none.
 pub fn events(
@@ -36,15 +25,15 @@ pub fn events(
     posture: &Posture,
     cause: &Cause,
     now: Time,
-) -> (Announced, Vec<NewEvent>) {
+) -> (PostureChange, Vec<NewEvent>) {
     // Nothing more is announced of an accepted risk.
     let shown = risks.iter().filter(|it| it.accepted.is_none());
     let risks: HashMap<&str, &OpenRisk> =
         shown.map(|it| (it.risk.condition.as_str(), it)).collect();
-    let mut announced = Announced::default();
+    let mut moved = PostureChange::default();
     let mut events = Vec::new();
     for change in changes {
-        count(&mut announced, change);
+        count(&mut moved, change);
         let is_announced = !cause.is_baseline()
             || matches!(change, Change::RiskCritical { .. } | Change::RiskClosed { .. });
         let in_scope = change.framework().is_none_or(|it| frameworks.contains(&it));
@@ -55,18 +44,20 @@ pub fn events(
     if !changes.is_empty() || matches!(cause, Cause::Source { quiet: false, .. }) {
         events.push(NewEvent::new(&RiskAssessmentCompleted::of(posture, cause), now));
     }
-    (announced, events)
+    (moved, events)
 }
 
-fn count(announced: &mut Announced, change: &Change) {
+fn count(moved: &mut PostureChange, change: &Change) {
     match change {
-        Change::Control { .. } => announced.n_controls += 1,
-        Change::Readiness { .. } => announced.n_frameworks += 1,
-        Change::RiskOpened { .. } => announced.n_risks_opened += 1,
-        Change::RiskClosed { .. } => announced.n_risks_closed += 1,
+        Change::Control { code, from, to } => {
+            moved.controls.push((code.clone(), *from, *to));
+        }
+        Change::Readiness { .. } => moved.n_frameworks += 1,
+        Change::RiskOpened { .. } => moved.n_risks_opened += 1,
+        Change::RiskClosed { .. } => moved.n_risks_closed += 1,
         Change::Score { from, to, .. } => {
-            announced.score_before = *from;
-            announced.score_after = Some(*to);
+            moved.score_before = *from;
+            moved.score_after = Some(*to);
         }
         Change::Row { .. }
         | Change::Drift { .. }

@@ -49,6 +49,9 @@ pub(super) fn decide(
     if plan.course == Course::AtOnce && !intake.is_undoing() {
         announced.n_events += announce_run(batch, &import, &intake.run, now)?;
     }
+    if !intake.is_undoing() {
+        batch.put_import_change(id, &announced)?;
+    }
     let n_retired = counts.n_retired;
     let outcome = IntakeOutcome { import, announced, moved: plan.moved.clone(), n_retired };
     if let Some(it) = &intake.idempotent {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::step::{N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, n_rows};
 use crate::app::assessment::assess::AssessmentPlan;
 use crate::app::assessment::evidence::NewEvidence;
-use crate::app::event::change::Announced;
 use crate::app::intake::list::{Lists, Moved, Shrinking};
 use crate::app::intake::roster::{Corrections, ListsPlan};
 use crate::app::intake::source::Run;
@@ -21,7 +20,7 @@ use crate::store::ClientSnapshot;
 use crate::store::global::answer::{Answer, AnswerKey};
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::ObservationKey;
-use crate::store::per_client::import::{Import, SourceScope};
+use crate::store::per_client::import::{Import, PostureChange, SourceScope};
 use crate::store::per_client::roster::ListKind;
 
 /// How many scopes the record and the event of a run name. Both also have the total.
@@ -286,7 +285,7 @@ pub enum Discovery {
 #[derive(Clone, Debug)]
 pub struct IntakeOutcome {
     pub import: Import,
-    pub announced: Announced,
+    pub announced: PostureChange,
     /// How each list changed.
     pub moved: BTreeMap<ListKind, Moved>,
     pub n_retired: u32,

@@ -296,5 +296,9 @@ fn end(batch: &mut ClientBatch<'_>, id: ImportId, now: Time) -> Result<Option<(I
     batch.put_import(&import)?;
     announce_discovered(batch, id, &counts, now)?;
     let n_events = announce_run(batch, &import, &run, now)?;
+    if let Some(mut change) = batch.find_import_change(id)? {
+        change.n_events += n_events;
+        batch.put_import_change(id, &change)?;
+    }
     Ok(Some((import, counts.n_retired, n_events)))
 }

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::auth::caller::Caller;
+use crate::clock::Time;
 use crate::engine::event::EventKind;
 use crate::error::Result;
 use crate::id::ClientId;
@@ -33,6 +34,8 @@ pub struct EventQuery {
     pub part: LogPart,
     /// Of the last entries, only those before this sequence. `None`: up to the end.
     pub before: Option<u64>,
+    /// Of the last entries, only those from then on. `None`: all.
+    pub since: Option<Time>,
     pub limit: u32,
 }
 
@@ -68,7 +71,7 @@ impl App {
         caller: &Caller,
         query: EventQuery,
     ) -> Result<(Vec<Event>, Option<u64>)> {
-        let EventQuery { client, kinds, part, before, limit } = query;
+        let EventQuery { client, kinds, part, before, since, limit } = query;
         let allowed = self.asked_clients(caller, client)?;
         let limit = limit as usize;
         let n_at_once = if kinds.is_empty() { limit + 1 } else { N_AT_ONCE };
@@ -82,7 +85,7 @@ impl App {
                 }
                 LogPart::Newest => {
                     let n = (limit, n_at_once, N_SCANNED_MAX);
-                    Ok((snapshot.list_newest_events(n, (allowed, before), is_wanted)?, None))
+                    Ok((snapshot.list_newest_events(n, (allowed, before, since), is_wanted)?, None))
                 }
             }
         };

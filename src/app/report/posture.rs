@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use crate::app::App;
 use crate::engine::framework::FrameworkId;
-use crate::engine::posture::{ControlOutcome, FrameworkSummary};
+use crate::engine::posture::{ControlOutcome, FrameworkSummary, Risk};
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::page::{Cut, Page};
@@ -32,21 +32,57 @@ pub fn page_risks(
     severity: Option<Severity>,
     cut: Cut,
 ) -> Result<Page<OpenRisk>> {
-    page_open_risks(rows, cut, |it| {
+    page_open_risks(rows, cut, RiskOrder::Score, |it| {
         it.accepted.is_none() && severity.is_none_or(|wanted| it.risk.severity == wanted)
     })
 }
 
-/// Open risks that are wanted, highest score first, then by id. There may be many: only those of the page are held.
+/// What the open risks of a client are listed by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RiskOrder {
+    /// Their scores, highest first.
+    #[default]
+    Score,
+    /// Their severity, most severe first, then their scores.
+    Severity,
+    /// What fixing them saves, most first, then their scores. Those of which it is unknown are last.
+    Cost,
+}
+
+impl RiskOrder {
+    pub const ALL: [Self; 3] = [Self::Score, Self::Severity, Self::Cost];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Score => "score",
+            Self::Severity => "severity",
+            Self::Cost => "cost",
+        }
+    }
+
+    /// What comes before the score of a risk. A higher one is listed first.
+    fn rank(self, risk: &Risk) -> Option<u64> {
+        match self {
+            Self::Score => None,
+            Self::Severity => Some(u64::from(risk.severity.weight())),
+            Self::Cost => risk.dollar_impact,
+        }
+    }
+}
+
+/// Open risks that are wanted, in an order, then by id. There may be many: only those of the page are held.
 pub fn page_open_risks(
     rows: &ClientSnapshot,
     cut: Cut,
+    order: RiskOrder,
     is_wanted: impl Fn(&OpenRisk) -> bool,
 ) -> Result<Page<OpenRisk>> {
     let mut places = Vec::new();
     rows.visit_risks(|it| {
         if it.closed.is_none() && is_wanted(&it) {
-            places.push((Reverse(it.risk.score), it.id, it.risk.condition));
+            let place = Reverse((order.rank(&it.risk), it.risk.score));
+            places.push((place, it.id, it.risk.condition));
         }
     })?;
     places.sort_unstable();

@@ -15,6 +15,9 @@ use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{CLIENT_EVENTS, EVENTS};
 use crate::store::{Batch, ClientBatch};
 
+/// An event is committed at most so long after its time. So the log is in the order of times, but for that.
+const COMMIT_S_MAX: i64 = 3_600;
+
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Event {
@@ -93,12 +96,13 @@ impl<R: Rows> Transaction<R> {
         Ok(self.rows.find_rows(EVENTS, &keys)?.into_iter().flatten().collect())
     }
 
-    /// The last `limit` events that are wanted, oldest first, of some clients or of all, before a sequence or up to the end.
+    /// The last `limit` events that are wanted, oldest first, of some clients or of all, before a sequence or up to the end, and
+    /// since a moment.
     /// At most `n_scanned_max` are looked at, about `n_at_once` at a time.
     pub fn list_newest_events(
         &self,
         (limit, n_at_once, n_scanned_max): (usize, usize, usize),
-        (clients, before): (Option<&[ClientId]>, Option<u64>),
+        (clients, before, since): (Option<&[ClientId]>, Option<u64>, Option<Time>),
         is_wanted: impl Fn(&Event) -> bool,
     ) -> Result<Vec<Event>> {
         let log = (EVENTS, CLIENT_EVENTS);
@@ -111,7 +115,12 @@ impl<R: Rows> Transaction<R> {
             && let Some(place) = places.next()?
         {
             n_scanned += 1;
-            found.extend(self.rows.find_row(EVENTS, &place)?.filter(&is_wanted));
+            let Some(event): Option<Event> = self.rows.find_row(EVENTS, &place)? else { continue };
+            if since.is_some_and(|it| event.created.plus_s(COMMIT_S_MAX) < it) {
+                break;
+            }
+            let is_since = |it: &Event| since.is_none_or(|since| since <= it.created);
+            found.extend(Some(event).filter(|it| is_since(it) && is_wanted(it)));
         }
         found.reverse();
         Ok(found)

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
+use crate::engine::fact::Status;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::page::{Cut, Page};
@@ -13,8 +14,8 @@ use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::per_client::read::reads_key;
 use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{
-    FACT_IMPORT, FACT_IMPORT_COUNT, FACT_IMPORT_DIGEST, FACT_IMPORT_TIME, FACT_LIST, FACT_MEMBER,
-    FACT_PART, FACT_SOURCE, FACTS,
+    FACT_IMPORT, FACT_IMPORT_CHANGE, FACT_IMPORT_COUNT, FACT_IMPORT_DIGEST, FACT_IMPORT_TIME,
+    FACT_LIST, FACT_MEMBER, FACT_PART, FACT_SOURCE, FACTS,
 };
 
 /// One imported file, push of facts, scan or connector run.
@@ -50,6 +51,21 @@ pub struct Import {
     pub retracted_at: Option<Time>,
 }
 
+/// How a posture moved, for the caller who caused it. Kept of imports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct PostureChange {
+    /// The controls whose status changed, by code, with the status before and after.
+    pub controls: Vec<(String, Status, Status)>,
+    pub n_frameworks: u32,
+    pub n_risks_opened: u32,
+    pub n_risks_closed: u32,
+    /// `None`: it did not move, or there was none.
+    pub score_before: Option<u8>,
+    /// `None`: it did not move.
+    pub score_after: Option<u8>,
+    pub n_events: u32,
+}
+
 /// A source in one scope, registered by first use.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct SourceScope {
@@ -71,6 +87,10 @@ fn time_key(id: ImportId) -> RowKey {
     RowKey::of(FACT_IMPORT_TIME).bytes(id.as_bytes())
 }
 
+fn change_key(id: ImportId) -> RowKey {
+    RowKey::of(FACT_IMPORT_CHANGE).bytes(id.as_bytes())
+}
+
 fn digest_start(digest: &[u8; 32]) -> RowKey {
     RowKey::of(FACT_IMPORT_DIGEST).bytes(digest)
 }
@@ -89,6 +109,11 @@ impl<R: Rows> ClientTransaction<R> {
             Some(at) => self.find(FACTS, &import_key(at, id)),
             None => Ok(None),
         }
+    }
+
+    /// What it changed. `None`: it is of a release that did not keep it.
+    pub fn find_import_change(&self, id: ImportId) -> Result<Option<PostureChange>> {
+        self.find(FACTS, &change_key(id))
     }
 
     /// The newest import of exactly these bytes that was not undone.
@@ -186,12 +211,17 @@ impl ClientBatch<'_> {
         self.put(FACTS, &import_key(import.at, import.id), import)
     }
 
+    pub fn put_import_change(&mut self, id: ImportId, change: &PostureChange) -> Result<()> {
+        self.put(FACTS, &change_key(id), change)
+    }
+
     /// Whether it was there.
     pub fn remove_import(&mut self, id: ImportId) -> Result<bool> {
         let Some(import) = self.find_import(id)? else { return Ok(false) };
         let n = self.count_imports()?.saturating_sub(1);
         self.put(FACTS, &RowKey::of(FACT_IMPORT_COUNT), &n)?;
         self.remove(FACTS, &time_key(id))?;
+        self.remove(FACTS, &change_key(id))?;
         self.remove(FACTS, &digest_key(&import))?;
         self.remove(FACTS, &import_key(import.at, id))
     }

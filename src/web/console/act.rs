@@ -26,6 +26,17 @@ const OF_CONSOLE: [(&str, &str); 8] = [
     (Step::Remove.path(), "Remove a passkey"),
 ];
 
+/// All acts by their names, with their words, in the order of the words.
+pub(super) fn all(summaries: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let own = OF_CONSOLE.iter().map(|(path, words)| {
+        let method = if *path == RETURN { "GET" } else { "POST" };
+        (format!("{method} {path}"), (*words).to_owned())
+    });
+    let mut all: Vec<_> = summaries.clone().into_iter().chain(own).collect();
+    all.sort_by(|a, b| a.1.cmp(&b.1));
+    all
+}
+
 /// The id of the client in the path of a request, and what else the path says.
 pub(super) fn about(about: &str) -> (Option<&str>, &str) {
     let of_client =

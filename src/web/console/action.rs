@@ -8,7 +8,7 @@ use super::call::{Answer, Pairs, Sent, call, fill, refused, with_query};
 use super::form::{self, Field, Kind};
 use super::page::{self, Shown};
 use super::session::{Gate, enter_with_form};
-use super::tables::{Action, CHOSEN, Page, Sending, Then};
+use super::tables::{Action, CHOSEN, KNOWN_FILE, Page, Sending, Then};
 use super::visit::Visit;
 use super::{Console, upload};
 use crate::web::see_other;
@@ -40,12 +40,14 @@ pub(super) async fn act(
     let error = answer.message();
     match &action.then {
         Then::To(target, _) if error.is_none() => {
-            if let Some(id) = answer.body["data"]["id"].as_str() {
+            let made = &answer.body["data"];
+            if let Some(id) = made["id"].as_str().or_else(|| made["import"]["id"].as_str()) {
                 visit.parts.push(("new".to_owned(), id.to_owned()));
             }
+            let done = if made["alreadyImported"] == true { KNOWN_FILE } else { action.name };
             let to = fill(target, &visit.parts, &visit.query);
             let sign = if to.contains('?') { '&' } else { '?' };
-            see_other(&format!("{to}{sign}done={}", action.name))
+            see_other(&format!("{to}{sign}done={done}"))
         }
         Then::To(..) | Then::Show => {
             visit.path = fill(action.page, &visit.parts, &form);

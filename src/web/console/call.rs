@@ -131,7 +131,7 @@ pub(super) fn broken() -> Answer {
 }
 
 /// Fills in a target: `:name` is a part of the page's path, `?name` what its query says, `?name=word` the word if the query
-/// does not have the name. A parameter without a value is left out.
+/// does not have the name, `?name=:word` then the part. A parameter without a value is left out.
 pub(super) fn fill(template: &str, parts: &Pairs, query: &Pairs) -> String {
     let (path, parameters) = template.split_once('?').unwrap_or((template, ""));
     let segments = path.split('/').map(|it| match it.strip_prefix(':') {
@@ -147,6 +147,10 @@ pub(super) fn fill(template: &str, parts: &Pairs, query: &Pairs) -> String {
                     Some((asked, default)) => (asked, Some(default)),
                     None => (asked, None),
                 };
+                let default = default.and_then(|it| match it.strip_prefix(':') {
+                    Some(part) => find(parts, part),
+                    None => Some(it),
+                });
                 find(query, asked).or(default).filter(|it| !it.is_empty())?
             }
             (None, Some(part)) => find(parts, part)?,

@@ -43,7 +43,8 @@ struct Pagination {
 
 /// Sends a list, or the page that says why it is not sent.
 pub(super) async fn send(console: &Console, list: &List, request: &Request) -> Response {
-    let visit = match enter(console, request, Gate::of(list.find_page())).await {
+    let gate = list.find_page().map_or(Gate::Usual, Gate::of);
+    let visit = match enter(console, request, gate).await {
         Ok(visit) => visit,
         Err(instead) => return *instead,
     };

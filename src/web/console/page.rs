@@ -79,7 +79,7 @@ pub(super) async fn show(
         found.push(read.name);
         model.insert(read.name, Value::from(Serde(&answer.body)));
     }
-    model.insert("lists", Value::from(Serde(list_links(page, visit, &found))));
+    model.insert("lists", Value::from(Serde(list_links(page.path, visit, &found))));
     model.insert("error", Value::from(Serde(shown.error)));
     let mut sent: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in shown.form {
@@ -93,12 +93,12 @@ pub(super) async fn show(
 }
 
 /// Where the lists of a page are as files, as it is filtered, and what it calls them. `found`: the answers that it has.
-fn list_links(page: &Page, visit: &Visit, found: &[&str]) -> Vec<(String, &'static str)> {
-    let path = fill(page.path, &visit.parts, &Pairs::new());
+pub(super) fn list_links(page: &str, visit: &Visit, found: &[&str]) -> Vec<(String, &'static str)> {
+    let path = fill(page, &visit.parts, &Pairs::new());
     let filters = visit.query.iter().filter(|it| tables::is_filter(&it.0));
     let filters = filters.map(|(name, value)| (name.as_str(), value.as_str()));
     let address = |read| with_query(format!("{path}/csv/{read}"), filters.clone());
-    let lists = tables::lists().filter(|it| it.page == page.path && found.contains(&it.read));
+    let lists = tables::lists().filter(|it| it.page == page && found.contains(&it.read));
     lists.map(|it| (address(it.read), it.title)).collect()
 }
 

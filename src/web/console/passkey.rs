@@ -248,6 +248,8 @@ fn render(
     model.insert("unusable", Value::from(Serde(site.err().map(|it| it.message().to_owned()))));
     model.insert("name", Value::from(find(form, "name").unwrap_or_default()));
     model.insert("error", Value::from(Serde(error)));
+    let lists = page::list_links(PASSKEYS, visit, &["passkeys"]);
+    model.insert("lists", Value::from(Serde(lists)));
     page::render(console, "passkeys", status, &model)
 }
 

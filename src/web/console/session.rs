@@ -97,7 +97,7 @@ pub(super) async fn enter(
     if gate == Gate::Confirmed && !signed_in.session.is_confirmed(console.app.clock.now()) {
         return Err(Box::new(lead(CONFIRM, request, here)));
     }
-    Ok(Visit::of(way, signed_in, secret, request))
+    Ok(Visit::of(way, signed_in, secret, request, console.app.clock.now()))
 }
 
 /// Leads to a page that leads back here, if this is a page.

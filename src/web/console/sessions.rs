@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use minijinja::Value;
+use minijinja::value::Serde;
 use poem::http::StatusCode;
 use poem::{Request, Response};
 
@@ -31,6 +32,8 @@ pub(super) async fn show(console: &Console, request: &Request) -> Response {
     });
     let mut model = page::model(console, &visit);
     model.insert("sessions", Value::from(shown.collect::<Vec<_>>()));
+    let lists = page::list_links(SESSIONS, &visit, &["sessions"]);
+    model.insert("lists", Value::from(Serde(lists)));
     page::render(console, "sessions", StatusCode::OK, &model)
 }
 

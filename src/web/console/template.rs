@@ -42,6 +42,7 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "controls",
     "evidence",
     "framework",
+    "import",
     "imports",
     "keys",
     "me",
@@ -101,7 +102,10 @@ pub(super) fn environment(
     all.add_filter("number", number);
     all.add_filter("dollars", dollars);
     all.add_filter("words", words);
+    let acts = Value::from(Serde(act::all(&summaries)));
+    all.add_function("acts", move || acts.clone());
     all.add_filter("act", move |action: &str| act::in_words(&summaries, action));
+    all.add_filter("days_before", days_before);
     all.add_filter("about", about);
     all.add_filter("segment", |text: String| encoded(&text));
     all.add_function("here", |state: &State<'_, '_>, changes: Kwargs| here(state, &changes));
@@ -172,6 +176,11 @@ fn distance(s: i64) -> String {
     let n = far / unit_s;
     let plural = if n == 1 { "" } else { "s" };
     if s < 0 { format!("in {n} {unit}{plural}") } else { format!("{n} {unit}{plural} ago") }
+}
+
+/// The moment so many days before another one.
+fn days_before(text: &str, days: i64) -> Result<String, Error> {
+    Ok(time(text)?.plus_days(-days).to_string())
 }
 
 /// A whole number with separators: `12,345`.

@@ -9,6 +9,10 @@ use super::call::{Caller, Pairs};
 use super::way::Way;
 use crate::app::access::console_session::{Browser, SignedIn};
 use crate::auth::console_session::SessionSecret;
+use crate::clock::Time;
+
+/// The part of every path that is the moment a day ago.
+const DAY_AGO: &str = "dayAgo";
 
 /// A request of somebody who is signed in.
 pub(super) struct Visit {
@@ -17,7 +21,7 @@ pub(super) struct Visit {
     pub(super) secret: SessionSecret,
     pub(super) caller: Caller,
     pub(super) path: String,
-    /// The parts of the path that have names.
+    /// The parts of the path that have names, and [`DAY_AGO`].
     pub(super) parts: Pairs,
     pub(super) query: Pairs,
 }
@@ -28,9 +32,11 @@ impl Visit {
         signed_in: SignedIn,
         secret: SessionSecret,
         request: &Request,
+        now: Time,
     ) -> Self {
         let caller = Caller::of(&signed_in, request);
-        let parts = request.path_params::<BTreeMap<String, String>>().unwrap_or_default();
+        let mut parts = request.path_params::<BTreeMap<String, String>>().unwrap_or_default();
+        parts.insert(DAY_AGO.to_owned(), now.plus_days(-1).to_string());
         Self {
             way,
             signed_in,
@@ -52,7 +58,8 @@ impl Visit {
     ) -> Option<(Self, SessionSecret)> {
         let secret = console.app.renew_console_session(&self.signed_in, browser).await?;
         let signed_in = console.app.resume_console_session(&secret).await?;
-        Some((Self::of(self.way, signed_in, secret.clone(), request), secret))
+        let now = console.app.clock.now();
+        Some((Self::of(self.way, signed_in, secret.clone(), request, now), secret))
     }
 }
 

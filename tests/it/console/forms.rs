@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::browser::{Browser, add_user};
 use super::with_admin;
 use crate::harness::Posture;
-use crate::manage::prowler;
+use crate::manage::{Finding, prowler};
 
 /// A client with a failed control, as an import over a page leaves it.
 fn imported(posture: &Posture, browser: &Browser) -> String {
@@ -14,9 +14,7 @@ fn imported(posture: &Posture, browser: &Browser) -> String {
     let file = prowler(&[("iam_root_mfa_enabled", "FAIL", "critical", "root")]);
     let path = format!("/clients/{client}/imports");
     let answer = browser.upload(&path, &[("token", &token)], ("prowler.csv", &file));
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let page = answer.text();
-    assert!(page.contains("prowler.csv is imported"), "{page}");
+    assert_eq!(answer.status, 303, "{}", answer.text());
     client
 }
 
@@ -36,14 +34,62 @@ fn a_file_is_imported_and_undone() {
     // The name of the client is text, not HTML.
     let shown = browser.get(&page).text();
     assert!(shown.contains("Fabrikam &lt;b&gt;&amp;") && !shown.contains("<b>"), "{shown}");
-    let undo = format!("{page}/{}/undo", imports[0]["id"].as_str().unwrap());
-    let undone = browser.post(&undo, &[("token", &token)]);
+    let one = format!("{page}/{}", imports[0]["id"].as_str().unwrap());
+    assert!(shown.contains(&format!("<a href=\"{one}\">prowler.csv</a>")), "{shown}");
+    let undone = browser.post(&format!("{one}/undo"), &[("token", &token)]);
     assert_eq!(
         (undone.status, undone.header("location")),
-        (303, Some(&*format!("{page}?done=undo-import")))
+        (303, Some(&*format!("{one}?done=undo-import")))
     );
     assert!(browser.get(undone.header("location").unwrap()).text().contains("is undone"));
+    let later = browser.get(&one).text();
+    assert!(later.contains("It was undone") && !later.contains("Undo the import"), "{later}");
     assert!(!api(&posture, &format!("/api/clients/{client}/imports"))[0]["undoneAt"].is_null());
+}
+
+#[test]
+fn what_an_import_did_is_a_page_to_come_back_to() {
+    let (posture, browser) = with_admin();
+    let client = posture.client("Fabrikam");
+    let path = format!("/clients/{client}/imports");
+    let token = browser.token(&path);
+    let findings =
+        [("iam_root_mfa_enabled", "FAIL", "critical", "root"), ("x", "MANUAL", "low", "a<b>")];
+    let send = |findings: &[Finding]| {
+        let file = ("first <b>.csv", &*prowler(findings));
+        let answer = browser.upload(&path, &[("token", &token)], file);
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        answer.header("location").unwrap().to_owned()
+    };
+    let first = send(&findings);
+    let page = browser.get(&first).text();
+    assert!(page.contains("The file is imported."), "{page}");
+    let address = first.strip_suffix("?done=import").unwrap();
+    let reloaded = browser.get(address).text();
+    assert!(!reloaded.contains("The file is imported."), "{reloaded}");
+    for shown in [
+        "<h1>Import of first &lt;b&gt;.csv</h1>",
+        "<dt>Records read</dt><dd>2</dd>",
+        "<th scope=\"row\">status MANUAL: needs a manual check</th><td class=\"n\">1</td>",
+        "<span class=\"badge not_assessed\">not assessed</span></td><td><span class=\"badge non_compliant\">",
+        "Undo the import",
+    ] {
+        assert!(reloaded.contains(shown), "{shown}: {reloaded}");
+    }
+    // The same file again leads to the same page, and says so.
+    assert_eq!(send(&findings), format!("{address}?done=find-import"));
+    let known = browser.get(&format!("{address}?done=find-import")).text();
+    assert!(known.contains("This file was imported before."), "{known}");
+    // A file that changes nothing says that, too.
+    let second = browser.get(&send(&[])).text();
+    assert!(second.contains("No control has another status than before."), "{second}");
+    // A colleague sees it, and a viewer cannot undo it.
+    add_user(&posture, "vi", "viewer", &[&client]);
+    let viewer = Browser::signed_in(posture.address, "vi").get(address);
+    assert_eq!(viewer.status, 200);
+    assert!(!viewer.text().contains("Undo the import"), "{}", viewer.text());
+    add_user(&posture, "eve", "viewer", &[&posture.client("Other")]);
+    assert_eq!(Browser::signed_in(posture.address, "eve").get(address).status, 403);
 }
 
 #[test]

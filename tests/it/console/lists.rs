@@ -96,6 +96,26 @@ fn a_list_that_is_too_long_is_refused_and_says_what_to_do() {
 }
 
 #[test]
+fn ones_own_sessions_and_passkeys_are_lists_too() {
+    let (posture, browser) = with_admin();
+    let _other = Browser::signed_in(posture.address, "ada");
+    add_user(&posture, "vi", "viewer", &[]);
+    let viewer = Browser::signed_in(posture.address, "vi");
+    for (browser, n_sessions) in [(&browser, 2), (&viewer, 1)] {
+        let page = browser.get("/me/sessions").text();
+        assert!(page.contains("href=\"/me/sessions/csv/sessions\""), "{page}");
+        let (headings, rows) = read(&browser.get("/me/sessions/csv/sessions"));
+        assert_eq!(headings, ["id", "browser", "address", "provedBy", "createdAt", "lastUsedAt"]);
+        assert_eq!(rows.len(), n_sessions);
+        let page = browser.get("/me/passkeys").text();
+        assert!(page.contains("href=\"/me/passkeys/csv/passkeys\""), "{page}");
+        assert_eq!(read(&browser.get("/me/passkeys/csv/passkeys")).1.len(), 0);
+    }
+    let nobody = Browser::new(posture.address).get("/me/sessions/csv/sessions");
+    assert_eq!(nobody.status, 303);
+}
+
+#[test]
 fn a_file_shows_no_more_than_its_page() {
     let (posture, admin) = with_admin();
     let (mine, other) = (posture.client("Mine"), posture.client("Other"));

@@ -93,6 +93,70 @@ fn what_became_of_a_risk_is_said_in_words() {
 }
 
 #[test]
+fn risks_of_a_client_are_in_the_order_that_is_asked_for() {
+    let (posture, browser) = with_admin();
+    let body = json!({"name": "A", "industry": "Healthcare", "employeeCount": 80});
+    let client = posture.client_with(&body);
+    // Nobody knows what it costs.
+    let findings = [MIXED, &[("iam_unknown_to_us", "FAIL", "critical", "carol")]].concat();
+    assert_eq!(posture.import(&client, "observedAt=now", &prowler(&findings)).status, 200);
+    let path = format!("/api/clients/{client}/risks");
+    let all = |order: &str| api(&posture, &format!("{path}{order}")).as_array().unwrap().clone();
+    let costs = |it: &Value| std::cmp::Reverse(it["dollarImpact"].as_u64());
+    let scores = |it: &Value| std::cmp::Reverse(it["riskScore"].as_u64());
+    let severities = |it: &Value| {
+        let words = ["critical", "high", "medium", "low"];
+        words.into_iter().position(|word| it["severity"] == word).unwrap()
+    };
+    assert!(all("").is_sorted_by_key(scores) && all("") == all("?order=score"));
+    assert!(all("?order=cost").is_sorted_by_key(|it| (costs(it), scores(it))));
+    assert!(all("?order=severity").is_sorted_by_key(|it| (severities(it), scores(it))));
+    assert!(all("?order=cost") != all("?order=severity"), "or this test says nothing");
+    let refused = posture.operator("GET", &format!("{path}?order=name"), &Value::Null);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    // The page begins with the most severe ones.
+    for (query, order) in [("", "severity"), ("?order=cost", "cost")] {
+        let page = browser.get(&format!("/clients/{client}/risks{query}")).text();
+        assert!(page.contains(&format!("<option value=\"{order}\" selected>")), "{page}");
+        let places = all(&format!("?order={order}"));
+        let at = |it: &Value| page.find(&format!("/risks/{}\"", it["id"].as_str().unwrap()));
+        assert!(places.iter().is_sorted_by_key(|it| at(it).expect("all are shown")), "{page}");
+    }
+}
+
+#[test]
+fn the_morning_shows_what_changed_since_the_day_before() {
+    let (posture, browser) = with_admin();
+    let client = posture.client("A");
+    assert_eq!(posture.import(&client, "observedAt=now", &prowler(MIXED)).status, 200);
+    let shows = |browser: &Browser, query: &str| {
+        let page = browser.get(&format!("/{query}")).text();
+        let now = page.split("<h2>What changed").nth(1).unwrap();
+        (now.contains("risk item created") || now.contains("critical risk"), now.to_owned())
+    };
+    let (is_shown, section) = shows(&browser, "");
+    assert!(is_shown, "{section}");
+    let start = posture.now();
+    let yesterday = start.plus_days(-1);
+    let since = format!("Since <time datetime=\"{yesterday}\" title=\"{yesterday}\"");
+    assert!(section.starts_with(" since yesterday") && section.contains(&since), "{section}");
+    posture.clock.set(start.plus_days(1).plus_s(1));
+    let browser = Browser::signed_in(posture.address, "ada");
+    let (is_shown, section) = shows(&browser, "");
+    assert!(!is_shown, "{section}");
+    let shows = |query: &str| shows(&browser, query).0;
+    let later = format!("?since={}", start.plus_s(1));
+    assert!(shows(&format!("?since={start}")) && !shows(&later));
+    assert!(shows("?since=2026-03-10") && shows("?since="));
+    assert!(
+        section.contains(&format!("?since={}", posture.now().plus_days(-3)).replace(':', "%3A"))
+    );
+    assert_eq!(browser.get("/?since=yesterday").status, 400);
+    let without = posture.operator("GET", &format!("/api/events?since={start}"), &Value::Null);
+    assert_eq!(without.status, 400, "{}", without.text());
+}
+
+#[test]
 fn lists_begin_with_what_is_to_be_done_and_stay_as_they_are_filtered() {
     let (posture, mut browser) = with_admin();
     let client = posture.client("A");

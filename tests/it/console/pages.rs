@@ -14,7 +14,7 @@ const PAGE_BYTES_MAX: usize = 60_000;
 /// So many pages of one kind are looked at.
 const N_PER_KIND: usize = 3;
 /// What everybody must find by following links.
-const KINDS: [&str; 27] = [
+const KINDS: [&str; 28] = [
     "/",
     "/alerts",
     "/catalog",
@@ -30,6 +30,7 @@ const KINDS: [&str; 27] = [
     "/clients/ID/frameworks/FRAMEWORK",
     "/clients/ID/frameworks/FRAMEWORK/REQUIREMENT",
     "/clients/ID/imports",
+    "/clients/ID/imports/ID",
     "/clients/ID/observations",
     "/clients/ID/risks",
     "/clients/ID/risks/ID",

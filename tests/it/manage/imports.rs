@@ -47,6 +47,44 @@ fn an_outcome_counts_what_came_and_what_changed() {
 }
 
 #[test]
+fn an_import_still_says_what_it_changed_when_it_is_undone() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    import(&posture, &client, "observedAt=now", &[(ROOT_MFA, "PASS", "critical", "root")]);
+    posture.pass_s(60);
+    let findings = [(ROOT_MFA, "FAIL", "critical", "root"), (CONSOLE_MFA, "PASS", "high", "bob")];
+    let outcome = import(&posture, &client, "observedAt=now", &findings);
+    let path = |client: &str| {
+        format!("/api/clients/{client}/imports/{}", outcome["import"]["id"].as_str().unwrap())
+    };
+    let shown = read(&posture, &path(&client));
+    assert_eq!((&shown["import"], &shown["changed"]), (&outcome["import"], &outcome["changed"]));
+    let controls = shown["controls"].as_array().unwrap();
+    assert_eq!(outcome["changed"]["controls"], controls.len());
+    let moves: Vec<_> = controls
+        .iter()
+        .map(|it| {
+            ["controlCode", "statusBefore", "statusAfter"].map(|name| it[name].as_str().unwrap())
+        })
+        .collect();
+    let expected = [
+        ["CLD-01", "compliant", "non_compliant"],
+        ["CLD-03", "not_assessed", "compliant"],
+        ["CLD-08", "not_assessed", "non_compliant"],
+    ];
+    assert_eq!(moves, expected);
+    let titles = controls.iter().map(|it| it["title"].as_str().unwrap());
+    assert!(titles.into_iter().all(|it| !it.is_empty()), "{shown}");
+    posture.pass_s(60);
+    assert_eq!(undo(&posture, &client, &outcome).status, 200);
+    let undone = read(&posture, &path(&client));
+    assert_eq!(undone["import"]["undoneAt"], posture.now().to_string());
+    assert_eq!((&undone["changed"], &undone["controls"]), (&shown["changed"], &shown["controls"]));
+    let other = posture.operator("GET", &path(&posture.client("B")), &Value::Null);
+    assert_eq!(other.status, 404, "{}", other.text());
+}
+
+#[test]
 fn the_same_bytes_again_are_a_no_op_that_says_so() {
     let posture = Posture::start();
     let client = posture.client("A");

@@ -333,7 +333,8 @@ fn take(batch: &mut Batch, step: &Step) -> Result<String> {
             let clients = ids(client);
             let clients = clients.as_ref().map(<[ClientId; 1]>::as_slice);
             let events =
-                batch.list_newest_events((*limit, 3, usize::MAX), (clients, None), |_| true)?;
+                batch
+                    .list_newest_events((*limit, 3, usize::MAX), (clients, None, None), |_| true)?;
             format!("{:?}", events.iter().map(|it| it.sequence).collect::<Vec<_>>())
         }
         Step::EventsAfter { client, after, limit } => {

@@ -57,7 +57,7 @@ pub(crate) fn in_order(mut operations: Vec<Operation>) -> Vec<Operation> {
 }
 
 /// Those that are about the own session, which the operator has none of.
-pub(crate) const OF_A_SESSION: [&str; 9] = [
+pub(crate) const OF_A_SESSION: [&str; 10] = [
     "log_out",
     "get_me",
     "change_own_password",
@@ -67,13 +67,14 @@ pub(crate) const OF_A_SESSION: [&str; 9] = [
     "remove_mfa",
     "list_passkeys",
     "remove_passkey",
+    "list_console_sessions",
 ];
 
 /// What they answer a user, whose password and code are wrong.
 pub(crate) fn of_a_session(id: &str) -> Option<u16> {
     OF_A_SESSION.contains(&id).then_some(match id {
         "log_out" => 204,
-        "get_me" | "list_passkeys" => 200,
+        "get_me" | "list_passkeys" | "list_console_sessions" => 200,
         "confirm_mfa" => 409, // Nothing is to be confirmed.
         _ => 400,
     })

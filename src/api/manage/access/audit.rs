@@ -11,12 +11,13 @@ use serde::Serialize;
 use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
 use crate::api::wire::param;
-use crate::api::wire::param::{Limit, Raw, Sequence, cut};
+use crate::api::wire::param::{Id, Limit, Moment, Raw, Sequence, Text, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, StretchReply};
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
-use crate::app::access::audit::Audit;
+use crate::app::App;
+use crate::app::access::audit::{Audit, AuditFilter};
 use crate::page::Stretch;
 use crate::store::global::audit::AuditEntry;
 
@@ -30,6 +31,8 @@ pub struct AuditView {
     /// Who did it, for example `user ada@example.com`, `key <prefix>`, `operator uid 0` or `service`; `nobody` for a caller
     /// without a valid credential.
     by: String,
+    /// The name of the API key that did it. Null: it was not a key, or its secret was replaced since.
+    key_name: Null<String>,
     /// The address of the caller. Null: the control socket of this machine. `unreadable`: a trusted proxy
     /// forwarded something that is not an address.
     address: Null<String>,
@@ -51,10 +54,11 @@ pub struct AuditView {
 }
 
 impl AuditView {
-    fn of(entry: AuditEntry) -> Self {
+    fn of(app: &App, entry: AuditEntry) -> Self {
         Self {
             sequence: entry.sequence,
             at: When(entry.at),
+            key_name: app.key_name(&entry.by).into(),
             by: entry.by,
             address: entry.address.into(),
             action: entry.action,
@@ -106,21 +110,40 @@ impl AuditLog {
     ///
     /// Newest first. Every change by a user, an API key or the operator is recorded in the commit that made it. Denied
     /// requests and pushed assets are counted and recorded every ten seconds; denied requests without a valid credential
-    /// every ten minutes. Entries are kept for 13 months.
+    /// every ten minutes. Entries are kept for 13 months. A request for filtered entries looks at 20,000 at most: a page may have
+    /// fewer rows than `limit`, or none, although `next` is not null.
     #[oai(path = "/audit", method = "get", operation_id = "list_audit")]
     async fn list_audit(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<Administer>,
+        _caller: By<Administer>,
         /// Only entries before this sequence. Default: from the newest entry.
         before: Query<Option<Raw<Sequence>>>,
+        /// Only those with this in `by`, in upper or lower case.
+        by: Query<Option<Raw<Text>>>,
+        /// Only those of this operation, as `action` has it.
+        action: Query<Option<Raw<Text>>>,
+        /// Only those whose path or object names this client.
+        #[oai(name = "clientId")]
+        client_id: Query<Option<Raw<Id>>>,
+        /// Only those from this moment on, a date-time or a day in UTC.
+        from: Query<Option<Raw<Moment>>>,
+        /// Only those before this moment, or until the end of this day in UTC.
+        until: Query<Option<Raw<Moment>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<StretchReply<AuditView>, Failure> {
         let before = param::before(before.0.as_ref())?;
         let limit = cut(limit.0.as_ref(), None)?.limit;
-        let entries = web.app.list_audit(before, limit + 1).await?;
-        let entries = Stretch::of(entries, limit, |it| it.sequence.to_string());
-        Ok(StretchReply::of(&entries.map(AuditView::of)))
+        let filter = AuditFilter {
+            by: by.0.map(|it| it.text.to_lowercase()),
+            action: action.0.map(|it| it.text),
+            client: param::id("clientId", client_id.0.as_ref())?,
+            from: param::from("from", from.0.as_ref())?,
+            until: param::until("until", until.0.as_ref())?,
+        };
+        let (entries, next) = web.app.list_audit(filter, before, limit).await?;
+        let items = entries.into_iter().map(|it| AuditView::of(&web.app, it)).collect();
+        Ok(StretchReply::of(&Stretch { items, next: next.map(|it| it.to_string()) }))
     }
 
     /// Verify the audit log

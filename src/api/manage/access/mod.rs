@@ -1,6 +1,7 @@
 //! Who may do what: keys, users, sessions, second factors, the audit log.
 
 pub mod audit;
+pub mod console_sessions;
 pub mod keys;
 pub mod mfa;
 pub mod passkeys;

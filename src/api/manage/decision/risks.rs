@@ -16,10 +16,10 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Null, Rendered};
-use crate::api::wire::view::{SeverityView, SourceTypeView, Uid, When};
+use crate::api::wire::view::{RiskOrderView, SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::risk::{NewAcceptance, RiskChange};
-use crate::app::report::posture::page_open_risks;
+use crate::app::report::posture::{RiskOrder, page_open_risks};
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
 use crate::id::RiskId;
@@ -157,7 +157,7 @@ pub struct ManagedRisks;
 impl ManagedRisks {
     /// List a client's open risks
     ///
-    /// Includes accepted risks and risks whose evidence has expired, highest `riskScore` first. Scope: `read:risks`.
+    /// Includes accepted risks and risks whose evidence has expired. Scope: `read:risks`.
     #[oai(path = "/clients/:clientId/risks", method = "get", operation_id = "list_open_risks")]
     async fn list_open_risks(
         &self,
@@ -168,11 +168,15 @@ impl ManagedRisks {
         severity: Query<Option<Vec<Raw<SeverityView>>>>,
         /// Only accepted ones, or only those that are not accepted. Default: both.
         accepted: Query<Option<Raw<YesOrNo>>>,
+        /// Default: `score`.
+        order: Query<Option<Raw<RiskOrderView>>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
     ) -> Result<reply::PageReply<ManagedRiskView>, Failure> {
         let severities: Vec<SeverityView> = param::words("severity", severity.0.as_ref())?;
         let accepted = param::yes_or_no("accepted", accepted.0.as_ref())?;
+        let order =
+            param::word("order", order.0.as_ref())?.map_or_else(RiskOrder::default, |it| it.0);
         let is_wanted = move |it: &OpenRisk| {
             param::is_asked(&severities, &SeverityView(it.risk.severity))
                 && accepted.is_none_or(|wanted| wanted == it.accepted.is_some())
@@ -180,7 +184,7 @@ impl ManagedRisks {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let page = move |it: &ClientSnapshot| {
-            let Page { items, total, cut } = page_open_risks(it, cut, is_wanted)?;
+            let Page { items, total, cut } = page_open_risks(it, cut, order, is_wanted)?;
             let view = |risk: OpenRisk| {
                 let references = it.list_references(Referenced::Risk(risk.id))?;
                 Ok(ManagedRiskView::of(risk, references))

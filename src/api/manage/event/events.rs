@@ -13,7 +13,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewEvents;
 use crate::api::wire::input::TextOf;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Raw, Sequence, TrueWord, UpTo, limit_up_to};
+use crate::api::wire::param::{Id, Moment, Raw, Sequence, TrueWord, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::StretchReply;
 use crate::api::wire::view::{EventTypeView, Free, Uid, When};
@@ -96,6 +96,8 @@ impl Events {
         newest: Query<Option<Raw<TrueWord>>>,
         /// With `newest`: return the last events before this sequence.
         before: Query<Option<Raw<Sequence>>>,
+        /// With `newest`: only those from this moment on, a date-time or a day in UTC.
+        since: Query<Option<Raw<Moment>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<EventView>, Failure> {
         let part = param::log_part(after.0.as_ref(), newest.0.as_ref())?;
@@ -103,11 +105,15 @@ impl Events {
         if before.is_some() && part != LogPart::Newest {
             return Err(Error::invalid_field("before", "requires the parameter newest").into());
         }
+        let since = param::from("since", since.0.as_ref())?;
+        if since.is_some() && part != LogPart::Newest {
+            return Err(Error::invalid_field("since", "requires the parameter newest").into());
+        }
         let client = param::id("clientId", client_id.0.as_ref())?;
         let kinds: Vec<EventTypeView> = param::words("type", kind.0.as_ref())?;
         let kinds = kinds.into_iter().map(|it| it.0).collect();
         let limit = limit_up_to(limit.0.as_ref())?;
-        let query = EventQuery { client, kinds, part, before, limit };
+        let query = EventQuery { client, kinds, part, before, since, limit };
         let (events, next) = web.app.list_events(&by.0, query).await?;
         let items = events.iter().map(EventView::of).collect::<Result<_>>()?;
         Ok(StretchReply::of(&Stretch { items, next: next.map(|it| it.to_string()) }))

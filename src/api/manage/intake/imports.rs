@@ -16,20 +16,21 @@ use crate::api::wire::param::{FormatWord, Id, Limit, Offset, Raw, Text, TrueWord
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::upload::{FileBody, Received};
-use crate::api::wire::view::{Uid, When};
+use crate::api::wire::view::{StatusView, Uid, When};
 use crate::api::wire::{body, param, reply};
 use crate::api::{Group, Web};
-use crate::app::event::change::Announced;
 use crate::app::intake::file::{FILE_BYTES_MAX, ImportRequest, Imported, ObservedAt};
 use crate::app::intake::push::{FACTS_BYTES_MAX, FactsBody, Push};
 use crate::app::intake::upload::Upload;
+use crate::engine::catalog::Catalog;
+use crate::engine::fact::Status;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::import::Format;
 use crate::import::inventory::Columns;
-use crate::store::ClientStore;
 use crate::store::per_client::columns::ColumnPairs;
-use crate::store::per_client::import::Import;
+use crate::store::per_client::import::{Import, PostureChange};
+use crate::store::{ClientSnapshot, ClientStore};
 
 /// One import of a file, push of facts, or scan.
 #[derive(JsonSchema, Serialize)]
@@ -126,9 +127,9 @@ pub struct ChangedView {
 }
 
 impl ChangedView {
-    pub(in crate::api::manage) fn of(announced: &Announced) -> Self {
+    pub(in crate::api::manage) fn of(announced: &PostureChange) -> Self {
         Self {
-            controls: announced.n_controls,
+            controls: u32::try_from(announced.controls.len()).unwrap_or(u32::MAX),
             frameworks: announced.n_frameworks,
             risks_opened: announced.n_risks_opened,
             risks_closed: announced.n_risks_closed,
@@ -153,6 +154,48 @@ impl OutcomeView {
                 changed: ChangedView::default(),
             },
         }
+    }
+}
+
+/// An import, and what it changed when it was made.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ImportDetail")]
+#[serde(rename_all = "camelCase")]
+pub struct DetailView {
+    import: ImportView,
+    /// Null: a release that did not keep it made the import.
+    changed: Null<ChangedView>,
+    /// The controls whose status it changed.
+    controls: Vec<ControlChangeView>,
+}
+
+/// A control whose status an import changed.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ControlChange")]
+#[serde(rename_all = "camelCase")]
+pub struct ControlChangeView {
+    control_code: String,
+    /// Null: the catalog no longer has the control.
+    title: Null<String>,
+    status_before: StatusView,
+    status_after: StatusView,
+}
+
+impl DetailView {
+    fn of(catalog: &Catalog, import: Import, change: Option<PostureChange>) -> Self {
+        let changed = change.as_ref().map(ChangedView::of).into();
+        let control = |(code, before, after): (String, Status, Status)| {
+            let found = catalog.find_control(&code);
+            ControlChangeView {
+                title: found.map(|it| catalog.controls[it].title.clone()).into(),
+                control_code: code,
+                status_before: StatusView(before),
+                status_after: StatusView(after),
+            }
+        };
+        let controls = change.map(|it| it.controls).unwrap_or_default();
+        let controls = controls.into_iter().map(control).collect();
+        Self { import: ImportView::of(import), changed, controls }
     }
 }
 
@@ -249,6 +292,29 @@ impl Imports {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let page = rows.read(move |it| it.page_imports(cut)).await?.map(ImportView::of);
         Ok(reply::PageReply::rendered(Rendered::page(&page)))
+    }
+
+    /// Get an import
+    ///
+    /// Also one that was undone. Scope: `read:compliance`.
+    #[oai(
+        path = "/clients/:clientId/imports/:importId",
+        method = "get",
+        operation_id = "get_import"
+    )]
+    async fn get_import(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewCompliance>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        #[oai(name = "importId")] import_id: Path<Raw<Id>>,
+    ) -> Result<Data<DetailView>, Failure> {
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let id = import_id.read::<ImportId>()?;
+        let find = move |it: &ClientSnapshot| Ok((it.find_import(id)?, it.find_import_change(id)?));
+        let (import, change) = rows.read(find).await?;
+        let import = import.ok_or_else(|| Error::not_found("import not found"))?;
+        Ok(Data::of(&DetailView::of(&web.app.catalog(), import, change)))
     }
 
     /// Undo an import

@@ -126,6 +126,12 @@ pub(super) const PAGES: &[Page] = &[
         guarded: false,
     },
     Page {
+        path: "/clients/:client/imports/:import",
+        template: "import",
+        reads: &[CLIENT, read("run", "/api/clients/:client/imports/:import")],
+        guarded: false,
+    },
+    Page {
         path: "/clients/:client/connections",
         template: "connections",
         reads: &[
@@ -236,17 +242,17 @@ pub(super) const ACTIONS: &[Action] = &[
         target: "/api/clients/:client/imports?format=?format&source=?source&fileName=?fileName\
                  &observedAt=?observedAt&complete=?complete&bind=?bind&again=?again",
         sent: Sending::File,
-        then: Then::Show,
+        then: Then::To("/clients/:client/imports/:new", "The file is imported."),
     },
     Action {
         name: "undo-import",
         path: "/clients/:client/imports/:import/undo",
-        page: "/clients/:client/imports",
+        page: "/clients/:client/imports/:import",
         method: Method::DELETE,
         target: "/api/clients/:client/imports/:import",
         sent: Sending::Nothing,
         then: Then::To(
-            "/clients/:client/imports",
+            "/clients/:client/imports/:import",
             "The import is undone: what it replaced counts again.",
         ),
     },

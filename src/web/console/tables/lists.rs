@@ -30,13 +30,14 @@ impl List {
         format!("{}/csv/{}", self.page, self.read)
     }
 
-    pub(in crate::web::console) fn find_page(&self) -> &'static Page {
-        pages().find(|it| it.path == self.page).expect("tests/it/console reads each list")
+    /// Its page, unless that is one of the user's own account.
+    pub(in crate::web::console) fn find_page(&self) -> Option<&'static Page> {
+        pages().find(|it| it.path == self.page)
     }
 
     /// What is called; see `call::fill`.
     pub(in crate::web::console) fn target(&self) -> &'static str {
-        let read = || self.find_page().reads.iter().find(|it| it.name == self.read);
+        let read = || self.find_page()?.reads.iter().find(|it| it.name == self.read);
         let target = self.own_target.or_else(|| read().map(|it| it.target));
         target.expect("tests/it/console reads each list")
     }
@@ -80,6 +81,7 @@ const LISTS: &[List] = &[
     list("/clients/:client/accounts", "accounts", "Accounts"),
     list("/clients/:client/assets", "assets", "Assets"),
     list("/clients/:client/imports", "imports", "Imports"),
+    List { field: Some("controls"), ..list("/clients/:client/imports/:import", "run", "Controls") },
     list("/clients/:client/connections", "connections", "Connections"),
     list("/clients/:client/evidence", "evidence", "Evidence"),
     list("/clients/:client/reports", "schedules", "Schedules"),
@@ -93,4 +95,6 @@ const LISTS: &[List] = &[
     list("/keys", "keys", "Keys"),
     list("/users", "users", "Users"),
     list("/audit", "audit", "Entries"),
+    List { own_target: Some("/api/me/passkeys"), ..list("/me/passkeys", "passkeys", "Passkeys") },
+    List { own_target: Some("/api/me/sessions"), ..list("/me/sessions", "sessions", "Sessions") },
 ];

@@ -72,7 +72,7 @@ pub(super) const CHOSEN: &str = "chosen";
 
 /// What follows if the operation did what it was asked.
 pub(super) enum Then {
-    /// Another page; `:new` is the id of what was made, `?name` what the address of the form says. It says this.
+    /// Another page; `:new` is the id of what was made or imported, `?name` what the address of the form says. It says this.
     To(&'static str, &'static str),
     /// The page of the form with the answer: it has a secret that is shown once.
     Show,
@@ -130,10 +130,16 @@ const DOWNLOADS: &[Download] = &[
     },
 ];
 
+/// What was done in place of the import of a file that was imported before.
+pub(super) const KNOWN_FILE: &str = "find-import";
+
 /// What a page says after an action of this name.
 pub(super) fn done(name: &str) -> Option<&'static str> {
     if name == "change-password" {
         return Some("Your password is changed, and all other sessions of yours have ended.");
+    }
+    if name == KNOWN_FILE {
+        return Some("This file was imported before. Nothing changed.");
     }
     match actions().find(|it| it.name == name)?.then {
         Then::To(_, said) => Some(said),

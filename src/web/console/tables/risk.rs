@@ -23,7 +23,7 @@ pub(super) const PAGES: &[Page] = &[
             CLIENT,
             read(
                 "risks",
-                "/api/clients/:client/risks?severity=?severity&accepted=?accepted&offset=?offset&limit=50",
+                "/api/clients/:client/risks?severity=?severity&accepted=?accepted&order=?order=severity&offset=?offset&limit=50",
             ),
         ],
         guarded: false,
@@ -107,7 +107,7 @@ pub(super) const ACTIONS: &[Action] = &[
         target: "/api/clients/:client/risks/:risk",
         sent: Sending::Each(&["risk"], ACCEPTANCE),
         then: Then::To(
-            "/clients/:client/risks?severity=?severity&accepted=?accepted",
+            "/clients/:client/risks?severity=?severity&accepted=?accepted&order=?order",
             "The chosen risks are accepted.",
         ),
     },

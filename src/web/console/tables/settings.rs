@@ -43,7 +43,10 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         path: "/audit",
         template: "audit",
-        reads: &[read("audit", "/api/audit?before=?before&limit=100")],
+        reads: &[read(
+            "audit",
+            "/api/audit?by=?by&action=?action&clientId=?clientId&from=?from&until=?until&before=?before&limit=50",
+        )],
         guarded: false,
     },
     Page {
