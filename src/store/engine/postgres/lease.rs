@@ -142,29 +142,27 @@ pub(super) async fn keep(server: Weak<Server>, lease: Arc<Lease>) {
     loop {
         sleep(pause).await;
         let Some(server) = server.upgrade() else { return };
-        let renewed = timeout(RENEW_EVERY, async {
-            let known = match client.take().filter(|it| !it.is_closed()) {
-                Some(client) => client,
-                None => server.connect().await?,
-            };
-            let is_mine = lease.renew(&known).await?;
-            client = Some(known);
-            Answer::Ok(is_mine)
-        });
-        pause = match renewed.await {
-            Ok(Ok(true)) => RENEW_EVERY,
-            Ok(Ok(false)) => return,
-            Ok(Err(fault)) => {
+        pause = match renew(&server, &lease, &mut client).await {
+            Ok(true) => RENEW_EVERY,
+            Ok(false) => return,
+            Err(fault) => {
                 let cause = fault.into_cause();
                 tracing::warn!(error = %Chain(&*cause), "the lease on the database could not be renewed");
                 RETRY_EVERY
             }
-            Err(_) => {
-                tracing::warn!(
-                    "the lease on the database could not be renewed: the server does not answer"
-                );
-                RETRY_EVERY
-            }
         };
     }
+}
+
+/// Renews the lease on its connection, or a new one if that was lost. Returns false if another node has it.
+async fn renew(server: &Arc<Server>, lease: &Lease, client: &mut Option<Client>) -> Answer<bool> {
+    let known = match client.take().filter(|it| !it.is_closed()) {
+        Some(client) => client,
+        None => server.connect().await?,
+    };
+    let renewed = timeout(RENEW_EVERY, lease.renew(&known)).await;
+    let late = || Fault::Unavailable("the server does not answer".into());
+    let is_mine = renewed.unwrap_or_else(|_| Err(late()))?;
+    *client = Some(known);
+    Ok(is_mine)
 }

@@ -96,8 +96,8 @@ impl PostgresEngine {
         let server = Server::new(options.clone()).map_err(Error::internal)?;
         let (of, id) = (server.clone(), node.id);
         let asked = server.wait(REQUEST_TIMEOUT, async move {
-            let unusable = |error| schema::unusable(&error, &of.options);
-            let client = match of.connect().await.map_err(unusable) {
+            let unconnected = |it| schema::unconnected(&it, &of.options);
+            let client = match of.connect().await.map_err(unconnected) {
                 Ok(client) => client,
                 Err(error) => return Ok(Err(error)),
             };
@@ -178,8 +178,8 @@ async fn take(
     node: &Node,
     before: Option<Token>,
 ) -> Result<(Client, Lease, i64)> {
-    let unusable = |error| schema::unusable(&error, &server.options);
-    let client = server.connect().await.map_err(unusable)?;
+    let unconnected = |it| schema::unconnected(&it, &server.options);
+    let client = server.connect().await.map_err(unconnected)?;
     schema::prepare(&client, &server.options).await?;
     let lost = |fault: Fault| unavailable(fault.into_cause());
     let until = Instant::now() + LEASE_WAIT;
