@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
+use super::lapsed;
 use super::server::Server;
 use crate::error::Chain;
 use crate::secret::random;
@@ -51,7 +52,7 @@ pub(in crate::store) struct Node {
     pub(in crate::store) name: String,
 }
 
-/// Names one opening of the database. Nobody else has it.
+/// Names the lease of one process. Nobody else has it.
 pub(in crate::store) type Token = [u8; 16];
 
 /// The lease of this process.
@@ -67,14 +68,15 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// The lease, and the number of the last commit. `None`: another node has it. `before`: the lease to go on with.
+    /// The lease, and the number of the last commit. `None`: another node has it. `before`: the lease to go on with, whose
+    /// token it keeps: an attempt whose answer was lost is no other node's.
     pub(super) async fn take(
         client: &Client,
         node: &Node,
         before: Option<Token>,
     ) -> Answer<Option<(Self, i64)>> {
         let since = Instant::now();
-        let token: Token = random();
+        let token: Token = before.unwrap_or_else(random);
         let (id, new) = (node.id.as_slice(), token.as_slice());
         let before = before.as_ref().map(<[u8; 16]>::as_slice);
         let params: [(&(dyn ToSql + Sync), Type); 5] = [
@@ -93,8 +95,38 @@ impl Lease {
 
     /// Whether no other node can have it.
     pub(super) fn is_valid(&self) -> bool {
+        self.left().is_some()
+    }
+
+    /// How long no other node can have it.
+    fn left(&self) -> Option<Duration> {
         let renewed = Duration::from_millis(self.renewed_ms.load(Ordering::Acquire));
-        !self.is_lost.load(Ordering::Acquire) && self.since.elapsed() < renewed + ANSWERS_FOR
+        let left = (renewed + ANSWERS_FOR).checked_sub(self.since.elapsed());
+        left.filter(|it| !it.is_zero() && !self.is_lost.load(Ordering::Acquire))
+    }
+
+    /// Runs `work` and blocks until it is done: no longer than `limit`, nor than no other node can have it.
+    pub(super) fn wait<T: Send + 'static>(
+        self: &Arc<Self>,
+        server: &Server,
+        limit: Duration,
+        work: impl Future<Output = Answer<T>> + Send + 'static,
+    ) -> Answer<T> {
+        let lease = self.clone();
+        server.wait(limit, async move {
+            tokio::select! {
+                biased;
+                done = work => done,
+                () = lease.end() => Err(lapsed()),
+            }
+        })
+    }
+
+    /// Waits until another node can have it.
+    async fn end(&self) {
+        while let Some(left) = self.left() {
+            sleep(left).await;
+        }
     }
 
     /// Returns false if another node has it.
