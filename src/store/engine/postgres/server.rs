@@ -24,10 +24,12 @@ const N_IDLE_MAX: usize = 8;
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What every connection begins with. Rows are found by the primary key whatever the planner knows of the table, and a commit
-/// is durable whatever the default of the database is. A transaction whose process has gone ends, and its lock with it.
+/// is durable whatever the default of the database is. A large import is one statement, however long it takes. A
+/// transaction whose process has gone ends, and its lock with it.
 const SETTINGS: &str = "\
     SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
     SET enable_sort = off; SET jit = off; SET lock_timeout = '10s'; SET default_transaction_isolation = 'read committed'; \
+    SET statement_timeout = 0; \
     SET idle_in_transaction_session_timeout = '5min'; \
     SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; \
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
