@@ -1,6 +1,9 @@
 //! A database on a PostgreSQL server, and nodes that take it over from each other.
 
+mod needs_patroni;
 mod needs_postgres;
+mod nodes;
+mod writers;
 
 use posture::store::PostgresOptions;
 use rustls::RootCertStore;

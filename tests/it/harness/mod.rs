@@ -3,6 +3,8 @@
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod backend;
 pub mod http;
+#[allow(dead_code, reason = "which of these a test file needs is its own affair")]
+pub mod patroni;
 pub mod port;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod postgres;
@@ -14,6 +16,8 @@ pub mod sink;
 pub mod snapshot;
 pub mod tls;
 pub mod tool;
+#[allow(dead_code, reason = "which of these a test file needs is its own affair")]
+pub mod wire;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

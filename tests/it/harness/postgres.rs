@@ -61,6 +61,41 @@ impl Cluster {
         self.wait();
     }
 
+    /// A standby on this port, for which every commit waits from now on.
+    pub fn synchronous_standby(&self, port: u16) -> Self {
+        let dir = TempDir::new().unwrap();
+        let source =
+            format!("host={HOST} port={} user={OWNER} application_name=standby", self.port);
+        let mut copy = as_nobody("pg_basebackup");
+        copy.args(["-R", "-c", "fast", "--no-sync", "-d", &source, "-D"]);
+        assert!(copy.arg(dir.path().join("data")).status().unwrap().success(), "pg_basebackup");
+        let process = run_server(dir.path(), port, &self.settings);
+        let standby = Self { port, dir, process, settings: self.settings.clone() };
+        standby.wait();
+        self.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = 'standby'");
+        self.sql("postgres", "SELECT pg_reload_conf()");
+        let sql = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        let is_followed = || self.sql("postgres", sql).trim() == "1";
+        assert!(wait_until(START_MAX, is_followed), "it follows");
+        standby
+    }
+
+    /// Makes a standby the primary.
+    pub fn promote(&self) {
+        assert_eq!(self.sql("postgres", "SELECT pg_promote()").trim(), "t");
+    }
+
+    /// Kills all its processes at once, as the loss of its machine would.
+    pub fn kill(&mut self) {
+        self.signal("-KILL");
+        self.process.wait().unwrap();
+    }
+
+    /// Sends all its processes a signal, such as `-STOP`.
+    pub fn signal(&self, name: &str) {
+        signal_family(self.process.id(), name);
+    }
+
     fn wait(&self) {
         let log = || fs::read_to_string(self.dir.path().join("log")).unwrap();
         assert!(wait_until(START_MAX, || self.answers()), "{}", log());
@@ -132,9 +167,20 @@ impl Drop for Held {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        drop(self.process.kill());
+        // Its children may be stopped.
+        if matches!(self.process.try_wait(), Ok(None)) {
+            self.signal("-KILL");
+        }
         drop(self.process.wait());
     }
+}
+
+/// Sends a process and its children a signal.
+fn signal_family(id: u32, name: &str) {
+    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
+    // A child that has just ended is none.
+    let kill = format!("kill {name} {id} {children} 2>/dev/null || true");
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
 fn run_server(dir: &Path, port: u16, settings: &[String]) -> Child {
@@ -152,10 +198,16 @@ fn run_server(dir: &Path, port: u16, settings: &[String]) -> Child {
 
 /// A program of the server, which refuses to run as root: in a namespace of its own, where the user of the tests is another.
 fn as_nobody(name: &str) -> Command {
+    let mut command = nobody();
+    command.arg(tool::postgres(name)).env("LD_LIBRARY_PATH", tool::postgres_libraries());
+    command
+}
+
+/// Runs the program that follows, which ends with the thread that starts it.
+pub fn nobody() -> Command {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-user=65534", "--map-group=65534", "--", "setpriv"]);
-    command.args(["--pdeathsig", "KILL", "--"]).arg(tool::postgres(name));
-    command.env("LD_LIBRARY_PATH", tool::postgres_libraries());
+    command.args(["--pdeathsig", "KILL", "--"]);
     command
 }
 

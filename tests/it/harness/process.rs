@@ -126,9 +126,9 @@ impl Folder {
 
     /// Starts a server that cannot say where it listens, because another node is active.
     pub(crate) fn serve_beside(&self) -> Beside {
-        Beside::start(
-            self.command(&["serve"]).stderr(File::create(self.path().join("serve.log")).unwrap()),
-        )
+        let log = self.path().join("serve.log");
+        let log = File::options().create(true).append(true).open(log).unwrap();
+        Beside::start(self.command(&["serve"]).stderr(log))
     }
 
     pub(crate) fn serve_with(&self, options: &[&str]) -> Server {
@@ -327,9 +327,14 @@ pub(crate) struct Line(BufReader<TcpStream>);
 
 impl Line {
     pub(crate) fn to(address: SocketAddr) -> std::io::Result<Self> {
+        Self::within(address, WAIT)
+    }
+
+    /// To a server that has so much time to answer.
+    pub(crate) fn within(address: SocketAddr, wait: Duration) -> std::io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(WAIT))?;
+        stream.set_read_timeout(Some(wait))?;
         Ok(Self(BufReader::new(stream)))
     }
 

@@ -114,3 +114,10 @@ pub fn faketime() -> PathBuf {
     assert!(library.is_file(), "{} is missing; tests/tools installs it", library.display());
     library
 }
+
+/// What Patroni and etcd are run by.
+pub fn patroni(name: &str) -> PathBuf {
+    let program = cache().join("patroni-4.1.5").join(name);
+    assert!(program.is_file(), "{} is missing; tests/tools installs it", program.display());
+    program
+}

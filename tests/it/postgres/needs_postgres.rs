@@ -1,22 +1,25 @@
 //! The tests that need a PostgreSQL server.
 
+mod failover;
 mod moving;
 mod node;
 mod opening;
+mod partition;
+mod replica;
 
 use serde_json::json;
 
 use crate::harness::process::{Folder, Server};
 
 /// A folder whose service uses this database.
-fn folder(url: &str) -> Folder {
+pub(super) fn folder(url: &str) -> Folder {
     let folder = Folder::new();
     folder.write("database.url", url.as_bytes());
     folder.write("posture.toml", CONFIG.as_bytes());
     folder
 }
 
-const CONFIG: &str = "\
+pub(super) const CONFIG: &str = "\
 [server]
 listen = \"127.0.0.1:0\"
 [data]
@@ -27,7 +30,7 @@ url_file = \"database.url\"
 ";
 
 /// Another node of the same installation.
-fn other_node(first: &Folder, url: &str) -> Folder {
+pub(super) fn other_node(first: &Folder, url: &str) -> Folder {
     let other = folder(url);
     std::fs::create_dir(other.path().join("data")).unwrap();
     let key = "data/posture.key";

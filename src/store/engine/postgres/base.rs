@@ -8,6 +8,7 @@ use futures_util::future::{try_join, try_join_all};
 use tokio_postgres::Client;
 
 use super::cache::RowCache;
+use super::lease::Lease;
 use super::rows;
 use super::rows::KeyValue;
 use super::server::{REQUEST_TIMEOUT, Server};
@@ -48,6 +49,7 @@ impl Missing {
 /// The state after the last commit.
 pub(super) struct BaseView {
     pub(super) server: Arc<Server>,
+    pub(super) lease: Arc<Lease>,
     pub(super) known: Arc<Mutex<Known>>,
     /// What reads rows that are not in memory at once. `None`: they are noted instead.
     pub(super) client: Option<Arc<Client>>,
@@ -66,7 +68,8 @@ impl BaseView {
             known.missing.spans.extend(missing.spans);
             return Err(Fault::Refused("the row is not in memory yet".into()));
         };
-        let fetched = fetch(&self.server, client, Arc::new(missing), n_span_rows)?;
+        let at = (&*self.server, &self.lease);
+        let fetched = fetch(at, client, Arc::new(missing), n_span_rows)?;
         fetched.keep(&mut self.known().cache);
         Ok(())
     }
@@ -182,13 +185,13 @@ pub(super) fn n_span_rows(n_rounds: usize) -> usize {
 
 /// Fetches everything that is missing in one round trip.
 pub(super) fn fetch(
-    server: &Server,
+    (server, lease): (&Server, &Arc<Lease>),
     client: &Arc<Client>,
     missing: Arc<Missing>,
     n_span_rows: usize,
 ) -> Answer<Fetched> {
     let client = client.clone();
-    server.wait(REQUEST_TIMEOUT, async move {
+    lease.wait(server, REQUEST_TIMEOUT, async move {
         let keys: Vec<_> = missing.keys.iter().cloned().collect();
         let (of_tables, of_keys): (Vec<_>, Vec<_>) = keys.iter().cloned().unzip();
         let found = async {

@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
+use super::lapsed;
 use super::server::Server;
 use crate::error::Chain;
 use crate::secret::random;
@@ -52,7 +53,7 @@ pub(in crate::store) struct Node {
     pub(in crate::store) name: String,
 }
 
-/// Names one opening of the database. Nobody else has it.
+/// Names the lease of one process. Nobody else has it.
 pub(in crate::store) type Token = [u8; 16];
 
 /// The lease of this process.
@@ -70,14 +71,15 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// The lease, and the number of the last commit. `None`: another node has it. `before`: the lease to go on with.
+    /// The lease, and the number of the last commit. `None`: another node has it. `before`: the lease to go on with, whose
+    /// token it keeps: an attempt whose answer was lost is no other node's.
     pub(super) async fn take(
         client: &Client,
         node: &Node,
         before: Option<Token>,
     ) -> Answer<Option<(Self, i64)>> {
         let since = Instant::now();
-        let token: Token = random();
+        let token: Token = before.unwrap_or_else(random);
         let (id, new) = (node.id.as_slice(), token.as_slice());
         let before = before.as_ref().map(<[u8; 16]>::as_slice);
         let params: [(&(dyn ToSql + Sync), Type); 5] = [
@@ -99,7 +101,13 @@ impl Lease {
 
     /// Whether no other node can have it.
     pub(super) fn is_valid(&self) -> bool {
-        !self.is_lost.load(Ordering::Acquire) && self.age() < ANSWERS_FOR
+        self.left().is_some()
+    }
+
+    /// How long no other node can have it.
+    fn left(&self) -> Option<Duration> {
+        let left = ANSWERS_FOR.checked_sub(self.age());
+        left.filter(|it| !it.is_zero() && !self.is_lost.load(Ordering::Acquire))
     }
 
     /// Since when it was not renewed.
@@ -113,6 +121,30 @@ impl Lease {
             name: self.name.clone(),
             epoch: self.epoch.unsigned_abs(),
             lease_age: self.age(),
+        }
+    }
+
+    /// Runs `work` and blocks until it is done: no longer than `limit`, nor than no other node can have it.
+    pub(super) fn wait<T: Send + 'static>(
+        self: &Arc<Self>,
+        server: &Server,
+        limit: Duration,
+        work: impl Future<Output = Answer<T>> + Send + 'static,
+    ) -> Answer<T> {
+        let lease = self.clone();
+        server.wait(limit, async move {
+            tokio::select! {
+                biased;
+                done = work => done,
+                () = lease.end() => Err(lapsed()),
+            }
+        })
+    }
+
+    /// Waits until another node can have it.
+    async fn end(&self) {
+        while let Some(left) = self.left() {
+            sleep(left).await;
         }
     }
 
@@ -163,29 +195,27 @@ pub(super) async fn keep(server: Weak<Server>, lease: Arc<Lease>) {
     loop {
         sleep(pause).await;
         let Some(server) = server.upgrade() else { return };
-        let renewed = timeout(RENEW_EVERY, async {
-            let known = match client.take().filter(|it| !it.is_closed()) {
-                Some(client) => client,
-                None => server.connect().await?,
-            };
-            let is_mine = lease.renew(&known).await?;
-            client = Some(known);
-            Answer::Ok(is_mine)
-        });
-        pause = match renewed.await {
-            Ok(Ok(true)) => RENEW_EVERY,
-            Ok(Ok(false)) => return,
-            Ok(Err(fault)) => {
+        pause = match renew(&server, &lease, &mut client).await {
+            Ok(true) => RENEW_EVERY,
+            Ok(false) => return,
+            Err(fault) => {
                 let cause = fault.into_cause();
                 tracing::warn!(error = %Chain(&*cause), "the lease on the database could not be renewed");
                 RETRY_EVERY
             }
-            Err(_) => {
-                tracing::warn!(
-                    "the lease on the database could not be renewed: the server does not answer"
-                );
-                RETRY_EVERY
-            }
         };
     }
+}
+
+/// Renews the lease on its connection, or a new one if that was lost. Returns false if another node has it.
+async fn renew(server: &Arc<Server>, lease: &Lease, client: &mut Option<Client>) -> Answer<bool> {
+    let known = match client.take().filter(|it| !it.is_closed()) {
+        Some(client) => client,
+        None => server.connect().await?,
+    };
+    let renewed = timeout(RENEW_EVERY, lease.renew(&known)).await;
+    let late = || Fault::Unavailable("the server does not answer".into());
+    let is_mine = renewed.unwrap_or_else(|_| Err(late()))?;
+    *client = Some(known);
+    Ok(is_mine)
 }

@@ -38,6 +38,8 @@ const LEASE_PAUSE: Duration = Duration::from_millis(500);
 /// How long a commit or a fetch is tried again while the server does not answer.
 const PATIENCE: Duration = Duration::from_secs(6);
 const PATIENCE_PAUSE: Duration = Duration::from_millis(200);
+/// How long it takes to open the database, but for the lease of another process.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long one commit may take: a large import is one.
 const COMMIT_TIMEOUT: Duration = Duration::from_mins(10);
 /// How long the end of the process waits to release the lease.
@@ -75,7 +77,8 @@ impl PostgresEngine {
     ) -> Result<Self> {
         let server = Server::new(options.clone()).map_err(Error::internal)?;
         let (of, node) = (server.clone(), node.clone());
-        let opened = server.wait(LEASE_WAIT + REQUEST_TIMEOUT, async move {
+        let lease_wait = if before.is_some() { Duration::ZERO } else { LEASE_WAIT };
+        let opened = server.wait(lease_wait + OPEN_TIMEOUT, async move {
             Answer::Ok(take(&of, &node, before).await)
         });
         let (client, lease, commit) = opened.map_err(|it| unavailable(it.into_cause()))??;
@@ -95,9 +98,9 @@ impl PostgresEngine {
     ) -> Result<Option<ActiveNode>> {
         let server = Server::new(options.clone()).map_err(Error::internal)?;
         let (of, id) = (server.clone(), node.id);
-        let asked = server.wait(REQUEST_TIMEOUT, async move {
-            let unusable = |error| schema::unusable(&error, &of.options);
-            let client = match of.connect().await.map_err(unusable) {
+        let asked = server.wait(OPEN_TIMEOUT, async move {
+            let unconnected = |it| schema::unconnected(&it, &of.options);
+            let client = match of.connect().await.map_err(unconnected) {
                 Ok(client) => client,
                 Err(error) => return Ok(Err(error)),
             };
@@ -126,6 +129,14 @@ impl PostgresEngine {
         if self.lease.is_valid() { Ok(()) } else { Err(lapsed()) }
     }
 
+    fn wait<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Answer<T>> + Send + 'static,
+    ) -> Answer<T> {
+        self.lease.wait(&self.server, limit, work)
+    }
+
     /// The connection of the thread that commits, a new one if the last was lost.
     fn client(&self, committer: &mut Committer) -> Answer<Arc<Client>> {
         if let Some(client) = committer.client.as_ref().filter(|it| !it.is_closed()) {
@@ -134,7 +145,7 @@ impl PostgresEngine {
         committer.client = None;
         let server = self.server.clone();
         let connect = async move { server.connect().await.map(Arc::new).map_err(Fault::from) };
-        let client = self.server.wait(REQUEST_TIMEOUT, connect)?;
+        let client = self.wait(REQUEST_TIMEOUT, connect)?;
         Ok(committer.client.insert(client).clone())
     }
 
@@ -161,14 +172,14 @@ impl PostgresEngine {
     fn send(&self, client: &Arc<Client>, commit: &Arc<Commit>) -> Answer<Outcome> {
         let (client, commit) = (client.clone(), commit.clone());
         let send = async move { commit::send(&client, commit).await.map_err(|it| unanswered(&it)) };
-        self.server.wait(COMMIT_TIMEOUT, send)
+        self.wait(COMMIT_TIMEOUT, send)
     }
 
     fn settle(&self, client: &Arc<Client>, commit: &Arc<Commit>) -> Answer<Outcome> {
         let (client, commit) = (client.clone(), commit.clone());
         let settle =
             async move { commit::settle(&client, &commit).await.map_err(|it| unanswered(&it)) };
-        self.server.wait(REQUEST_TIMEOUT, settle)
+        self.wait(REQUEST_TIMEOUT, settle)
     }
 }
 
@@ -178,8 +189,8 @@ async fn take(
     node: &Node,
     before: Option<Token>,
 ) -> Result<(Client, Lease, i64)> {
-    let unusable = |error| schema::unusable(&error, &server.options);
-    let client = server.connect().await.map_err(unusable)?;
+    let unconnected = |it| schema::unconnected(&it, &server.options);
+    let client = server.connect().await.map_err(unconnected)?;
     schema::prepare(&client, &server.options).await?;
     let lost = |fault: Fault| unavailable(fault.into_cause());
     let until = Instant::now() + LEASE_WAIT;
@@ -201,7 +212,7 @@ async fn take(
 impl Engine for PostgresEngine {
     fn view(&self) -> Answer<Arc<dyn View>> {
         self.require_lease()?;
-        Ok(Arc::new(ServerView::begin(&self.server, self.lease.epoch)?))
+        Ok(Arc::new(ServerView::begin(&self.server, &self.lease)?))
     }
 
     fn base(&self) -> Answer<Arc<dyn View>> {
@@ -211,7 +222,8 @@ impl Engine for PostgresEngine {
         } else {
             None
         };
-        Ok(Arc::new(BaseView { server: self.server.clone(), known: self.known.clone(), client }))
+        let (server, lease, known) = (self.server.clone(), self.lease.clone(), self.known.clone());
+        Ok(Arc::new(BaseView { server, lease, known, client }))
     }
 
     fn fetch_missing(&self) -> Answer<bool> {
@@ -231,7 +243,7 @@ impl Engine for PostgresEngine {
         let missing = Arc::new(missing);
         let n_rows = base::n_span_rows(n_rounds);
         let fetched = self.patiently(&mut self.committer(), |client| {
-            base::fetch(&self.server, client, missing.clone(), n_rows)
+            base::fetch((&self.server, &self.lease), client, missing.clone(), n_rows)
         })?;
         fetched.keep(&mut self.known().cache);
         Ok(true)

@@ -1,6 +1,8 @@
 //! How to reach the server: a URL, and the authorities that its certificate may come from.
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustls::crypto::ring::default_provider;
@@ -11,17 +13,25 @@ use tokio_postgres::config::{Host, SslMode};
 
 use crate::error::{Error, Result};
 
-/// A server that takes longer to accept a connection counts as one that does not answer.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// An address that takes longer to accept a connection counts as one that does not answer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// What a server may take longer until the connection can be used.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(3);
 /// A connection is lost if the server's host acknowledges nothing for this long.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// How long a connection is idle before its host is asked whether it is there.
+/// How long a connection is idle before its host is asked whether it is there, and how often from then on.
 const IDLE: Duration = Duration::from_secs(5);
+const ASK_EVERY: Duration = Duration::from_secs(2);
 
 /// How to reach a PostgreSQL server.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
-    pub(super) config: Config,
+    /// All servers of the URL.
+    config: Config,
+    /// Each of them alone.
+    servers: Vec<Config>,
+    /// The one to begin with. Clones have the same.
+    first: Arc<AtomicUsize>,
     tls: ClientConfig,
 }
 
@@ -33,13 +43,14 @@ impl PostgresOptions {
     /// `Invalid` if it is no URL of a server, or does not verify a server on another host. The message has no part of it.
     pub fn parse(url: &str, roots: RootCertStore) -> Result<Self> {
         let (url, ssl_mode) = without_ssl_mode(url)?;
-        let mut config: Config = url.parse().map_err(|_| not_a_url())?;
+        let config: Config = url.parse().map_err(|_| not_a_url())?;
+        let mut server: Config = without_servers(&url).parse().map_err(|_| not_a_url())?;
         if config.get_hosts().is_empty() || config.get_user().is_none() {
             return Err(not_a_url());
         }
         let is_socket = config.get_hosts().iter().all(|it| matches!(it, Host::Unix(_)));
         let is_here = config.get_hostaddrs().is_empty() && config.get_hosts().iter().all(is_here);
-        config.ssl_mode(match ssl_mode.as_deref() {
+        server.ssl_mode(match ssl_mode.as_deref() {
             None | Some("verify-full") if is_socket => SslMode::Disable,
             None | Some("verify-full") => SslMode::Require,
             Some("disable") if is_here => SslMode::Disable,
@@ -52,16 +63,43 @@ impl PostgresOptions {
                 return Err(Error::invalid(rule));
             }
         });
-        config.application_name("posture").keepalives_idle(IDLE).tcp_user_timeout(SILENCE_MAX);
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
+        server.application_name("posture").tcp_user_timeout(SILENCE_MAX);
+        server.keepalives_idle(IDLE).keepalives_interval(ASK_EVERY);
+        if server.get_connect_timeout().is_none() {
+            server.connect_timeout(CONNECT_TIMEOUT);
         }
         let tls = ClientConfig::builder_with_provider(default_provider().into())
             .with_safe_default_protocol_versions()
             .map_err(Error::internal)?
             .with_root_certificates(roots)
             .with_no_client_auth();
-        Ok(Self { config, tls })
+        let servers = (0..config.get_hosts().len()).map(|it| one_server(&config, it, &server));
+        Ok(Self { servers: servers.collect(), config, first: Arc::default(), tls })
+    }
+
+    /// The servers in the order in which they are asked, each with its number.
+    pub(super) fn servers(&self) -> impl Iterator<Item = (usize, &Config)> {
+        let first = self.first.load(Ordering::Relaxed);
+        let all = self.servers.iter().enumerate();
+        all.clone().skip(first).chain(all.take(first))
+    }
+
+    /// From now on this server is asked first.
+    pub(super) fn begin_with(&self, number: usize) {
+        self.first.store(number, Ordering::Relaxed);
+    }
+
+    /// If this server is asked first, it is the next one from now on.
+    pub(super) fn begin_behind(&self, number: usize) {
+        if self.first.load(Ordering::Relaxed) == number {
+            self.begin_with((number + 1) % self.servers.len());
+        }
+    }
+
+    /// How long a server is waited for until the connection can be used.
+    pub(super) fn wait(&self) -> Duration {
+        let accepted = self.servers.first().and_then(Config::get_connect_timeout);
+        accepted.copied().unwrap_or_default() + GREETING_TIMEOUT
     }
 
     pub(super) fn connector(&self) -> MakeRustlsConnect {
@@ -113,6 +151,35 @@ fn without_ssl_mode(url: &str) -> Result<(String, Option<String>)> {
     }
     let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
     Ok((format!("{start}{query}"), mode))
+}
+
+/// The URL without what names servers.
+fn without_servers(url: &str) -> String {
+    let start = url.find('@').map_or(0, |it| it + 1);
+    let (user, rest) = url.split_at(start);
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (path, query) = rest[end..].split_once('?').unwrap_or((&rest[end..], ""));
+    let is_kept =
+        |it: &&str| !["host=", "hostaddr=", "port="].iter().any(|name| it.starts_with(name));
+    let kept: Vec<&str> = query.split('&').filter(|it| !it.is_empty()).filter(is_kept).collect();
+    format!("{user}{path}?{}", kept.join("&"))
+}
+
+/// One of the servers of a URL, with what all of them have in common.
+fn one_server(all: &Config, index: usize, common: &Config) -> Config {
+    let mut server = common.clone();
+    match &all.get_hosts()[index] {
+        Host::Tcp(name) => server.host(name),
+        Host::Unix(folder) => server.host_path(folder),
+    };
+    if let Some(address) = all.get_hostaddrs().get(index) {
+        server.hostaddr(*address);
+    }
+    let ports = all.get_ports();
+    if let Some(port) = ports.get(index).or(ports.first()) {
+        server.port(*port);
+    }
+    server
 }
 
 fn is_here(host: &Host) -> bool {

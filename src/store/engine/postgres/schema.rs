@@ -4,7 +4,7 @@ use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 use super::options::PostgresOptions;
-use super::server::cause;
+use super::server::{Unconnected, cause};
 use crate::clock::Clock;
 use crate::error::{Chain, Error, Result};
 
@@ -91,8 +91,19 @@ async fn create(client: &Client, options: &PostgresOptions) -> Result<()> {
     }
 }
 
+/// Why there is no connection.
+pub(super) fn unconnected(unconnected: &Unconnected, options: &PostgresOptions) -> Error {
+    match unconnected {
+        Unconnected::Refused(error) => unusable(error, options),
+        Unconnected::Silent => Error::unavailable(format!(
+            "the database server at {} takes connections and does not answer; check that it runs, and database.url_file",
+            options.hosts()
+        )),
+    }
+}
+
 /// An error of a new connection, or of the first requests on it.
-pub(super) fn unusable(error: &tokio_postgres::Error, options: &PostgresOptions) -> Error {
+fn unusable(error: &tokio_postgres::Error, options: &PostgresOptions) -> Error {
     let (user, database) = (options.user(), options.database());
     let rule = match error.code() {
         Some(&SqlState::INVALID_PASSWORD) => format!(

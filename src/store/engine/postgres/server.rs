@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Config, Error};
 
 use super::options::PostgresOptions;
 use crate::error::Chain;
@@ -24,10 +24,12 @@ const N_IDLE_MAX: usize = 8;
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What every connection begins with. Rows are found by the primary key whatever the planner knows of the table, and a commit
-/// is durable whatever the default of the database is. A transaction whose process has gone ends, and its lock with it.
+/// is durable whatever the default of the database is. A large import is one statement, however long it takes. A
+/// transaction whose process has gone ends, and its lock with it.
 const SETTINGS: &str = "\
     SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
     SET enable_sort = off; SET jit = off; SET lock_timeout = '10s'; SET default_transaction_isolation = 'read committed'; \
+    SET statement_timeout = 0; \
     SET idle_in_transaction_session_timeout = '5min'; \
     SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; \
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
@@ -80,9 +82,26 @@ impl Server {
         answered.recv().unwrap_or_else(|_| Err(Fault::Unavailable("the engine is closed".into())))
     }
 
-    /// A new connection.
-    pub(super) async fn connect(self: &Arc<Self>) -> Result<Client, tokio_postgres::Error> {
-        let (client, connection) = self.options.config.connect(self.options.connector()).await?;
+    /// A new connection: to the server that had the last one, or the next of the URL that can be used.
+    pub(super) async fn connect(self: &Arc<Self>) -> Result<Client, Unconnected> {
+        let mut failed = Unconnected::Silent;
+        for (number, server) in self.options.servers() {
+            let connected = timeout(self.options.wait(), self.connect_to(server)).await;
+            failed = match connected {
+                Ok(Ok(client)) => {
+                    self.options.begin_with(number);
+                    return Ok(client);
+                }
+                Ok(Err(error)) => Unconnected::Refused(error),
+                Err(_) => Unconnected::Silent,
+            };
+            self.options.begin_behind(number);
+        }
+        Err(failed)
+    }
+
+    async fn connect_to(self: &Arc<Self>, server: &Config) -> Result<Client, Error> {
+        let (client, connection) = server.connect(self.options.connector()).await?;
         self.start(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(error = %Chain(&error), "a connection to the database server ended");
@@ -134,8 +153,8 @@ impl Drop for Server {
 }
 
 /// What an error of a request that only reads means.
-impl From<tokio_postgres::Error> for Fault {
-    fn from(error: tokio_postgres::Error) -> Self {
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
         let (code, cause) = (error.code(), cause(&error));
         if matches!(code, Some(&SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED)) {
             return Self::Damaged(cause);
@@ -148,7 +167,23 @@ impl From<tokio_postgres::Error> for Fault {
     }
 }
 
+/// Why there is no connection.
+pub(super) enum Unconnected {
+    Refused(Error),
+    /// The server takes connections, and does not answer on them.
+    Silent,
+}
+
+impl From<Unconnected> for Fault {
+    fn from(unconnected: Unconnected) -> Self {
+        match unconnected {
+            Unconnected::Refused(error) => error.into(),
+            Unconnected::Silent => Self::Unavailable("the server does not answer".into()),
+        }
+    }
+}
+
 /// The whole chain in one text: the library's own says only `db error`.
-pub(super) fn cause(error: &tokio_postgres::Error) -> Cause {
+pub(super) fn cause(error: &Error) -> Cause {
     Chain(error).to_string().into()
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio_postgres::types::Type;
 
+use super::lease::Lease;
 use super::rows;
 use super::server::{REQUEST_TIMEOUT, Seated, Server};
 use crate::store::engine::{Answer, Direction, Fault, Find, View, Visit};
@@ -24,6 +25,7 @@ const TABLES: &str = "\
 /// A connection in a transaction.
 pub(super) struct ServerView {
     server: Arc<Server>,
+    lease: Arc<Lease>,
     /// `None` only while it is dropped.
     seated: Option<Arc<Seated>>,
 }
@@ -31,9 +33,9 @@ pub(super) struct ServerView {
 impl ServerView {
     /// # Errors
     /// `Broken` if another node took over.
-    pub(super) fn begin(server: &Arc<Server>, epoch: i64) -> Answer<Self> {
+    pub(super) fn begin(server: &Arc<Server>, lease: &Arc<Lease>) -> Answer<Self> {
         let of = server.clone();
-        let (seated, now) = server.wait(REQUEST_TIMEOUT, async move {
+        let (seated, now) = lease.wait(server, REQUEST_TIMEOUT, async move {
             let seated = of.seat().await?;
             let begin = seated.client.batch_execute(BEGIN);
             let head = seated.client.query_typed(EPOCH, &[]);
@@ -41,7 +43,9 @@ impl ServerView {
             let epoch: Option<i64> = head.first().map(|it| it.get(0));
             Ok((seated, epoch))
         })?;
-        let view = Self { server: server.clone(), seated: Some(Arc::new(seated)) };
+        let (server, lease) = (server.clone(), lease.clone());
+        let epoch = lease.epoch;
+        let view = Self { server, lease, seated: Some(Arc::new(seated)) };
         if now == Some(epoch) {
             return Ok(view);
         }
@@ -55,7 +59,7 @@ impl ServerView {
         W: Future<Output = Answer<T>> + Send + 'static,
     {
         let seated = self.seated.clone().expect("it is there until it is dropped");
-        self.server.wait(REQUEST_TIMEOUT, work(seated))
+        self.lease.wait(&self.server, REQUEST_TIMEOUT, work(seated))
     }
 }
 

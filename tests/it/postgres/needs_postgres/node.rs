@@ -190,6 +190,30 @@ fn a_server_that_was_away_is_found_again() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
+fn a_commit_takes_its_time_whatever_timeout_the_role_has() {
+    let cluster = shared();
+    for sql in [
+        "CREATE ROLE hurried LOGIN",
+        "ALTER ROLE hurried SET statement_timeout = '300ms'",
+        "CREATE DATABASE hurried OWNER hurried",
+    ] {
+        cluster.sql("postgres", sql);
+    }
+    let folder = folder(&cluster.url("hurried", "hurried"));
+    let server = folder.serve();
+    let (client, key) = (folder.client("Acme"), folder.key("1000000"));
+    // Longer than a commit is tried again.
+    let hold = "BEGIN; SELECT commit FROM posture_head FOR UPDATE; SELECT pg_sleep(8); COMMIT";
+    std::thread::scope(|scope| {
+        let holding = scope.spawn(|| cluster.sql("hurried", hold));
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(push(&server, &key, &client, "patient"), 201);
+        holding.join().unwrap();
+    });
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
 fn connections_that_are_cut_lose_and_repeat_nothing() {
     let url = shared().new_database();
     let name = url.rsplit('/').next().unwrap().split('?').next().unwrap();
