@@ -15,6 +15,15 @@ const ANSWERS_FOR: Duration = Duration::from_secs(8);
 /// What a busy machine may add.
 const BUSY: Duration = Duration::from_secs(1);
 
+/// Ends what runs beside a test, also if the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// When the last read was sent that the node answered, most of them from memory.
 fn last_read(nodes: &Nodes, is_over: &AtomicBool) -> Instant {
     let mut last = None;
@@ -41,13 +50,14 @@ fn take_over_from_cut_off(network: Network) {
     let is_over = AtomicBool::new(false);
     let (cut, last_read) = std::thread::scope(|scope| {
         let reading = scope.spawn(|| last_read(&nodes, &is_over));
+        let over = Over(&is_over);
         sleep(Duration::from_secs(1));
         let cut = Instant::now();
         wire.set(network);
         nodes.wait_until_active(1);
         writers.wait(1, N_WRITES);
         assert_ne!(status(nodes.all[0].address, "/readyz", ""), Some(200));
-        is_over.store(true, Ordering::Relaxed);
+        drop(over);
         (cut, reading.join().unwrap())
     });
     let pause = writers.pause_since(cut);
