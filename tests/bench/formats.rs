@@ -161,6 +161,16 @@ const ALL: &[Repeated] = &[
         ),
         1,
     ),
+    few(
+        json(
+            "report/oscal.json",
+            "{\n            \"uuid\": \"5d1f0f4e-0000-4000-8000-000000000012\"",
+            "{\"state\": \"satisfied\"}}\n          }",
+            "",
+        ),
+        49_900,
+        "They are.",
+    ),
     bounded(text("report/checklist.ckl", "<VULN>", "</VULN>", "SV-1r1_rule"), 1),
     // A host has a dozen checks.
     Repeated {
