@@ -1,7 +1,7 @@
 //! A server whose database another node has: it waits, and says so.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use poem::endpoint::make_sync;
 use poem::http::{HeaderValue, header};
@@ -52,7 +52,8 @@ async fn active_node(options: &ServeOptions) -> Result<Option<ActiveNode>> {
 
 /// What a standby answers from.
 struct Standby {
-    active: Mutex<ActiveNode>,
+    /// What the last look saw, and when that was.
+    active: Mutex<(ActiveNode, Instant)>,
     metrics_token: Option<MetricsToken>,
 }
 
@@ -74,7 +75,7 @@ async fn stand_by(
     );
     options.supervisor.tell("READY=1");
     let metrics_token = options.metrics_token.clone();
-    let standby = Arc::new(Standby { active: Mutex::new(active), metrics_token });
+    let standby = Arc::new(Standby { active: Mutex::new((active, Instant::now())), metrics_token });
     let answering = standby.clone();
     let endpoint = make_sync(move |request: Request| answering.answer(&request));
     let service = SharedService {
@@ -101,8 +102,14 @@ async fn stand_by(
 }
 
 impl Standby {
-    fn active(&self) -> MutexGuard<'_, ActiveNode> {
+    fn lock_active(&self) -> MutexGuard<'_, (ActiveNode, Instant)> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As it would be now, if it has not renewed its lease since the last look.
+    fn active(&self) -> ActiveNode {
+        let (active, seen) = self.lock_active().clone();
+        ActiveNode { lease_age: active.lease_age + seen.elapsed(), ..active }
     }
 
     /// Waits until no other node has the database.
@@ -111,7 +118,7 @@ impl Standby {
             sleep(LOOK_EVERY).await;
             match active_node(options).await {
                 Ok(None) => return,
-                Ok(Some(node)) => *self.active() = node,
+                Ok(Some(node)) => *self.lock_active() = (node, Instant::now()),
                 // The server of the database may be away for as long as it likes.
                 Err(error) => tracing::warn!(error = %Chain(&error), "standby: {error}"),
             }
@@ -120,7 +127,7 @@ impl Standby {
     }
 
     fn answer(&self, request: &Request) -> Response {
-        let (active, path) = (self.active().clone(), request.uri().path());
+        let (active, path) = (self.active(), request.uri().path());
         let is_here = matches!(request.data::<Peer>(), Some(Peer::Socket { .. }));
         let mut response = match path {
             "/healthz" => json_response(&json!({ "data": { "status": "ok" } })),

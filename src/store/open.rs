@@ -195,7 +195,7 @@ fn open_rows(db: &PostgresEngine, now: Time, gauges: &Arc<Gauges>) -> Result<()>
         )
     };
     let format = meta::find_format(&rows)?.ok_or_else(foreign)?;
-    require_not_moved(&rows)?;
+    require_in_use(&rows)?;
     drop(rows);
     if FORMAT < format {
         return Err(Error::invalid(format!(
@@ -311,11 +311,19 @@ pub(in crate::store) fn write_alone(
 /// The file's format.
 ///
 /// # Errors
-/// `Invalid` if it is not a posture database or is from a newer release.
-pub(in crate::store) fn checked_format(db: &dyn Engine, gauges: &Arc<Gauges>) -> Result<u32> {
+/// `Invalid` if it is not a posture database, is from a newer release, or is not in use.
+fn checked_format(db: &dyn Engine, gauges: &Arc<Gauges>) -> Result<u32> {
     let rows = Reading::begin(db, gauges)?;
-    let format = meta::find_format(&rows)?.ok_or_else(foreign)?;
-    require_not_moved(&rows)?;
+    require_in_use(&rows)?;
+    file_format(&rows)
+}
+
+/// The file's format, whether or not it is in use.
+///
+/// # Errors
+/// As [`checked_format`].
+pub(in crate::store) fn file_format(rows: &Reading) -> Result<u32> {
+    let format = meta::find_format(rows)?.ok_or_else(foreign)?;
     if FORMAT < format {
         return Err(Error::invalid(format!(
             "{FILE} was written by a newer release (format {format}; this one reads up to {FORMAT})"
@@ -325,18 +333,21 @@ pub(in crate::store) fn checked_format(db: &dyn Engine, gauges: &Arc<Gauges>) ->
 }
 
 /// # Errors
-/// `Invalid` if the database is elsewhere now: what was written here would be lost.
-pub(in crate::store) fn require_not_moved(rows: &Reading) -> Result<()> {
-    let Some(Relocation { at, to_server }) = meta::find_moved(rows)? else { return Ok(()) };
-    Err(Error::invalid(if to_server {
-        format!(
-            "{FILE} was moved to a PostgreSQL server at {at}; name that one in [database] of posture.toml (`posture restore` \
+/// `Invalid` if another database is in use instead: what was written to this one would be lost.
+pub(in crate::store) fn require_in_use(rows: &Reading) -> Result<()> {
+    let Some(relocation) = meta::find_relocation(rows)? else { return Ok(()) };
+    Err(Error::invalid(match relocation {
+        Relocation::Left { at, to_server: true } => format!(
+            "{FILE} was moved to a PostgreSQL server at {at}; name that server in [database] of posture.toml (`posture restore` \
              of {FILE} takes up the state before the move)"
-        )
-    } else {
-        format!(
+        ),
+        Relocation::Left { at, to_server: false } => format!(
             "the database on the server was moved to a file at {at}; set database.engine = \"redb\" in posture.toml"
-        )
+        ),
+        Relocation::Arriving => {
+            "a move of the database to here is not complete; run the same `posture move` again"
+                .to_owned()
+        }
     }))
 }
 

@@ -22,6 +22,8 @@ fn a_url_must_verify_a_server_on_another_host() {
     parse("postgresql://posture:secret@a.example,b.example:6432/x?target_session_attrs=read-write")
         .unwrap();
     parse("postgres://posture@db.example/posture?connect_timeout=2&sslmode=verify-full").unwrap();
+    parse("postgres://db.example/posture?user=posture&password=secret").unwrap();
+    parse("postgres:///posture?host=/run/postgresql&user=posture").unwrap();
     for host in ["localhost", "127.0.0.1:5433", "[::1]", "%2Frun%2Fpostgresql"] {
         parse(&format!("postgres://posture@{host}/posture?sslmode=disable")).unwrap();
     }

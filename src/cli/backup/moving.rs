@@ -1,6 +1,6 @@
 //! `posture move`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -15,9 +15,9 @@ use crate::store::backup::{Job, MoveOptions, Moved, move_to_file, move_to_server
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every record is copied and read again. The database is then kept where it was, and no command opens
-it there. A move that was interrupted has changed nothing; run the same command again, and it goes
-on where it stopped.
+Stop the service first, on all nodes. Every record is copied and read again. The database is kept
+where it was, and the service does not start on it any more. If the move is interrupted, run the
+same command again: it goes on where it stopped.
 
 Examples:
   posture move --to postgres --url-file /etc/posture/database.url
@@ -55,7 +55,9 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &MoveArgs) -> Resu
         None => options.database.clone(),
     };
     let EngineOptions::Postgres(server) = engine_options(&database)? else {
-        return Err(Error::invalid("which server? Name the file with its URL: --url-file FILE"));
+        return Err(Error::invalid(
+            "no server is named; pass --url-file FILE, the file with its URL",
+        ));
     };
     let dir = &options.data.dir;
     let wanted = MoveOptions { dir, server: &server, replace: args.replace };
@@ -72,13 +74,17 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &MoveArgs) -> Resu
         EngineName::Redb => ("the database on the server".to_owned(), DatabaseConfig::Redb),
     };
     show(&moved)?;
-    print::line(&format!("{from} is kept as it is, and no command opens it"))?;
+    print::line(&format!("{from} is kept, and the service does not start on it any more"))?;
     if options.database == after {
         return print::line("next: start the service, then look at `posture status`");
     }
-    print::line("next: let [database] in posture.toml be this, then start the service:")?;
+    print::line("next: set [database] in posture.toml to this, then start the service:")?;
     print::line("")?;
     settings(&after).iter().try_for_each(|it| print::line(it))
+}
+
+fn absolute(file: &Path) -> Result<PathBuf> {
+    std::path::absolute(file).map_err(Error::internal)
 }
 
 fn moved_json(Moved { contents, n_resumed, kept }: &Moved) -> serde_json::Value {

@@ -16,7 +16,7 @@ use crate::store::Store;
 use crate::store::engine::{FILE, FileEngine, OpenFault, view_file};
 use crate::store::kernel::envelope;
 use crate::store::kernel::health::Gauges;
-use crate::store::kernel::meta;
+use crate::store::kernel::meta::{self, Relocation};
 use crate::store::kernel::transaction::{Reading, Rows};
 use crate::store::open::{DatabaseLocation, FORMAT, guarded, open_file};
 use crate::store::row_key::Span;
@@ -32,7 +32,8 @@ pub(super) struct Verified {
     pub(super) format: u32,
     /// Identifies the key file that its secrets are sealed with.
     pub(super) key_file: Option<[u8; 8]>,
-    pub(super) is_moved: bool,
+    /// Why it is not the database in use.
+    pub(super) relocation: Option<Relocation>,
 }
 
 /// Reads every row of a closed file, and compares what they are together with what is expected, or else with what the file
@@ -74,8 +75,8 @@ fn verify_rows(rows: &Reading, expected: Option<&Manifest>, job: &Job) -> Result
             "is damaged: it does not hold the rows it was written with; use another backup",
         ));
     }
-    let (key_file, is_moved) = (meta::find_key_file(rows)?, meta::find_moved(rows)?.is_some());
-    Ok(Verified { manifest: own, contents, format, key_file, is_moved })
+    let (key_file, relocation) = (meta::find_key_file(rows)?, meta::find_relocation(rows)?);
+    Ok(Verified { manifest: own, contents, format, key_file, relocation })
 }
 
 /// Runs `read`; an internal error or panic of it means a damaged file.

@@ -11,7 +11,10 @@ use crate::error::{Error, Result};
 use crate::store::engine::{
     Engine, FILE, Fault, OpenFault, Overlay, PostgresEngine, PostgresOptions, view_file,
 };
+use crate::store::kernel::envelope;
+use crate::store::kernel::meta::{RELOCATION, Relocation};
 use crate::store::kernel::transaction::Reading;
+use crate::store::table::META;
 use crate::store::{EngineOptions, StoreOptions};
 
 /// Rows that are sent at once. They are in memory until then.
@@ -56,18 +59,19 @@ fn replace(
     rehearse(backup, options.dir, job, now, |restored, dir| {
         let view = view_file(&dir.join(FILE), CACHE_BYTES);
         let view = view.map_err(OpenFault::into_cause).map_err(Error::internal)?;
-        load(db, &Reading::of_file(view), &restored.contents, kept.as_deref(), job)?;
+        load(db, &Reading::of_file(view), (&restored.contents, None), kept.as_deref(), job)?;
         let kept = kept.as_ref().map(|it| format!("table {it}"));
         Ok(Restored { n_bytes: restored.contents.n_bytes, kept, ..restored })
     })
 }
 
-/// Loads all rows, of which `contents` says what they are together, and puts them in the place of those on the server.
-/// `kept`: the table with the others from then on. Returns how many rows an interrupted load of the same had loaded before.
+/// Loads all rows, and puts them in the place of those on the server. With `contents`, which says what they are together,
+/// comes what the server's say further of themselves. `kept`: the table with the others from then on. Returns how many rows
+/// an interrupted load of the same had loaded before.
 pub(super) fn load(
     db: &PostgresEngine,
     rows: &Reading,
-    contents: &Contents,
+    (contents, relocation): (&Contents, Option<&Relocation>),
     kept: Option<&str>,
     job: &Job,
 ) -> Result<u64> {
@@ -84,14 +88,21 @@ pub(super) fn load(
         }
         db.load(std::mem::take(&mut part)).map_err(refused)
     })?;
+    let mut n_bytes = contents.n_bytes;
+    if let Some(relocation) = relocation {
+        let bytes = envelope::seal(META, RELOCATION, relocation)?;
+        n_bytes += (RELOCATION.len() + bytes.len()) as u64;
+        n_rows += 1;
+        if n_loaded < n_rows {
+            part.put(META, RELOCATION, bytes);
+        }
+    }
     db.load(part).map_err(refused)?;
-    db.finish_load((contents.n_rows, contents.n_bytes), kept).map_err(refused)?;
-    Ok(n_loaded)
+    db.finish_load((n_rows, n_bytes), kept).map_err(refused)?;
+    Ok(n_loaded.min(contents.n_rows))
 }
 
 fn refused(fault: Fault) -> Error {
     let cause = fault.into_cause();
-    Error::unavailable(format!(
-        "the database server did not take the records: {cause}; nothing was changed"
-    ))
+    Error::unavailable(format!("the database server did not take the records: {cause}"))
 }

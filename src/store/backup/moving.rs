@@ -1,4 +1,7 @@
-//! Moving the database between the file and a server: copied, read again, and only then given up where it was.
+//! Moving the database between the file and a server.
+//!
+//! Never can both be opened: the copy arrives with a [`Relocation`], is read again, then the other one is left, and only then
+//! the copy is in use. Each step is durable before the next.
 
 use std::fs;
 use std::io;
@@ -7,24 +10,26 @@ use std::sync::Arc;
 
 use super::Contents;
 use super::copy::NewDatabase;
-use super::file::{not_kept, require_space, take_alone_as, target_refused};
-use super::inspect::{Verified, verify, verify_pages};
+use super::file::{require_space, take_alone_as, target_refused};
+use super::inspect::{verify, verify_pages};
 use super::job::{Job, Phase};
 use super::load::load;
 use super::restore::put_in_place;
 use super::walk::{CACHE_BYTES, walk};
 use crate::clock::Time;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::store::engine::{Engine, FILE, PostgresEngine, PostgresOptions};
+use crate::store::kernel::envelope;
 use crate::store::kernel::health::Gauges;
-use crate::store::kernel::meta;
+use crate::store::kernel::meta::{self, RELOCATION, Relocation};
 use crate::store::kernel::transaction::Reading;
 use crate::store::open::{
-    DatabaseLocation, checked_format, guarded, open_file, require_not_moved, write_alone,
+    DatabaseLocation, file_format, guarded, open_file, require_in_use, write_alone,
 };
+use crate::store::table::META;
 use crate::store::{EngineOptions, StoreOptions};
 
-/// Begins the name of a file that is being filled. The digest of what it will hold follows, so that it is known again.
+/// Begins the name of a file that is being filled. The digest of what it will hold follows.
 const PENDING: &str = "posture.redb.moving-";
 
 /// What to move. The service must not run on either.
@@ -40,14 +45,14 @@ pub struct MoveOptions<'a> {
 #[derive(Clone, Debug)]
 pub struct Moved {
     pub contents: Contents,
-    /// Rows that a move had copied which was interrupted.
+    /// Rows that an interrupted move had copied before.
     pub n_resumed: u64,
     /// Where the database is that was there before.
     pub kept: Option<String>,
 }
 
-/// Moves the database from the file to the server. The file is kept, and opened no more. If it is interrupted, the file is as
-/// it was, and the next call goes on.
+/// Moves the database from the file to the server. The file is kept, and no service starts on it any more. After an
+/// interruption the next call goes on.
 ///
 /// # Errors
 /// `NotFound` if there is no file; `Conflict` if a process has either open, or there is another database on the server;
@@ -62,8 +67,8 @@ pub fn move_to_server(options: &MoveOptions<'_>, job: &Job, now: Time) -> Result
     })
 }
 
-/// Moves the database from the server to a file. What is on the server is kept, and opened no more. If it is interrupted, the
-/// server is as it was, and the next call goes on.
+/// Moves the database from the server to a file. What is on the server is kept, and no service starts on it any more. After
+/// an interruption the next call goes on.
 ///
 /// # Errors
 /// As [`move_to_server`], the other way round; `Unavailable` if the disk does not accept it.
@@ -82,8 +87,18 @@ fn on_server(
         take_alone_as(&StoreOptions { dir, cache_bytes: CACHE_BYTES, engine })?;
     let server = home.open_server()?;
     let moved = work(&server);
+    let is_current = server.is_current();
     server.release();
-    moved
+    moved.map_err(|error| {
+        if is_current {
+            return error;
+        }
+        Error::unavailable(
+            "the database server did not answer for 8 seconds, or another node has taken over; stop all nodes, then run the \
+             same command again",
+        )
+        .caused_by(error)
+    })
 }
 
 fn copy_to_server(
@@ -95,34 +110,36 @@ fn copy_to_server(
 ) -> Result<Moved> {
     let gauges = Arc::new(Gauges::default());
     let file = open_file(file, CACHE_BYTES)?;
-    checked_format(&file, &gauges)?;
     let rows = Reading::begin(&file, &gauges)?;
-    let contents = walk(&rows, job, Phase::Verify, &mut |_, _, _| Ok(()))?;
+    file_format(&rows)?;
     let there = Reading::begin(server, &gauges)?;
-    let (is_there, is_moved) =
-        (!there.list_tables()?.is_empty(), meta::find_moved(&there)?.is_some());
-    // An earlier call was interrupted after the last row.
-    let is_copied = is_there && holds(&there, &contents, job);
+    let is_there = !there.list_tables()?.is_empty();
+    let relocation = meta::find_relocation(&there)?;
+    let is_arriving = relocation == Some(Relocation::Arriving);
+    require_source(&rows, true, is_arriving)?;
+    let contents = walk(&rows, job, Phase::Verify, &mut |_, _, _| Ok(()))?;
+    let is_copied = is_arriving && holds(&there, &contents, job)?;
     drop(there);
     let (mut n_resumed, mut kept) = (contents.n_rows, None);
     if !is_copied {
-        if is_there && !is_moved && !replace {
+        if is_there && relocation.is_none() && !replace {
             return Err(Error::conflict(
                 "the database on the server has records; pass --replace to put this one in its place (it is kept as another \
                  table)",
             ));
         }
-        kept =
-            is_there.then(|| format!("posture_rows_before_move_{}", now.compact().to_lowercase()));
-        n_resumed = load(server, &rows, &contents, kept.as_deref(), job)?;
-        if !holds(&Reading::begin(server, &gauges)?, &contents, job) {
+        kept = (is_there && !is_arriving)
+            .then(|| format!("posture_rows_before_move_{}", now.compact().to_lowercase()));
+        let loaded = (&contents, Some(&Relocation::Arriving));
+        n_resumed = load(server, &rows, loaded, kept.as_deref(), job)?;
+        if !holds(&Reading::begin(server, &gauges)?, &contents, job)? {
             return Err(Error::unavailable(
                 "the database server did not keep what was written; do not use it",
             ));
         }
     }
     drop(rows);
-    give_up(&file, &gauges, &meta::Relocation { at: now, to_server: true })?;
+    leave(&file, server, &gauges, Relocation::Left { at: now, to_server: true })?;
     Ok(Moved { contents, n_resumed, kept: kept.map(|it| format!("table {it}")) })
 }
 
@@ -133,41 +150,61 @@ fn copy_to_file(
     now: Time,
 ) -> Result<Moved> {
     let gauges = Arc::new(Gauges::default());
+    let file = dir.join(FILE);
+    // Before a transaction on the server begins, which must not be idle for long.
+    let there = if file.exists() { Some(verify(&file, None, job)) } else { None };
+    let found = there.as_ref().and_then(|it| it.as_ref().ok());
+    let relocation = found.and_then(|it| it.relocation.clone());
+    let is_arriving = relocation == Some(Relocation::Arriving);
     let rows = Reading::begin(server, &gauges)?;
     if meta::find_format(&rows)?.is_none() {
         return Err(Error::not_found("the database on the server has no records"));
     }
-    require_not_moved(&rows)?;
+    require_source(&rows, false, is_arriving)?;
     let contents = walk(&rows, job, Phase::Verify, &mut |_, _, _| Ok(()))?;
-    let file = dir.join(FILE);
-    let there = if file.exists() { Some(verify(&file, None, job)) } else { None };
-    let is_copied = matches!(&there, Some(Ok(it)) if it.contents == contents);
+    let is_copied = is_arriving && found.is_some_and(|it| it.contents == contents);
     let (mut n_resumed, mut kept) = (contents.n_rows, None);
     if !is_copied {
-        let is_moved = matches!(&there, Some(Ok(it)) if it.is_moved);
-        if there.is_some() && !is_moved && !replace {
+        if there.is_some() && relocation.is_none() && !replace {
             return Err(Error::conflict(format!(
                 "{} exists; pass --replace to put the database of the server in its place (it is kept under another name)",
                 file.display()
             )));
         }
-        require_space(dir, contents.n_bytes, None)?;
         let pending = pending(dir, &contents).map_err(target_refused)?;
-        n_resumed = fill(&pending, &rows, job)?;
-        let Verified { contents: written, .. } = verify_pages(&pending, job)?;
-        if written != contents {
-            return Err(not_kept());
+        let n_filled = fs::metadata(&pending).map_or(0, |it| it.len());
+        require_space(dir, contents.n_bytes.saturating_sub(n_filled), None)?;
+        n_resumed = fill(&pending, &rows, job)?.min(contents.n_rows);
+        if !verify_pages(&pending, job).is_ok_and(|it| it.contents == contents) {
+            fs::remove_file(&pending).map_err(target_refused)?;
+            return Err(Error::unavailable(
+                "the disk did not keep what was written; do not use this disk",
+            ));
         }
         kept = put_in_place(&pending, dir, "move", now)?;
     }
     drop(rows);
-    give_up(server, &gauges, &meta::Relocation { at: now, to_server: false })?;
+    let file = guarded(|| open_file(&file, CACHE_BYTES))?;
+    leave(server, &file, &gauges, Relocation::Left { at: now, to_server: false })?;
     Ok(Moved { contents, n_resumed, kept: kept.map(|it| it.display().to_string()) })
 }
 
-/// Whether these rows are together as they should be. Damaged ones are not.
-fn holds(rows: &Reading, contents: &Contents, job: &Job) -> bool {
-    walk(rows, job, Phase::Verify, &mut |_, _, _| Ok(())).is_ok_and(|it| it == *contents)
+/// # Errors
+/// `Invalid` if the database was moved before, unless that was this move, whose last step is missing.
+fn require_source(rows: &Reading, to_server: bool, is_arriving: bool) -> Result<()> {
+    match meta::find_relocation(rows)? {
+        Some(Relocation::Left { to_server: to, .. }) if to == to_server && is_arriving => Ok(()),
+        Some(Relocation::Left { .. } | Relocation::Arriving) | None => require_in_use(rows),
+    }
+}
+
+/// Whether these rows are the contents. Damaged ones are not.
+fn holds(rows: &Reading, contents: &Contents, job: &Job) -> Result<bool> {
+    match walk(rows, job, Phase::Verify, &mut |_, _, _| Ok(())) {
+        Ok(found) => Ok(found == *contents),
+        Err(error) if error.code == Code::Conflict => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// The file to fill. Those of other contents are removed.
@@ -182,20 +219,32 @@ fn pending(dir: &Path, contents: &Contents) -> io::Result<PathBuf> {
     Ok(dir.join(name))
 }
 
-/// Fills a file with all rows. Returns how many it had before.
+/// Fills a file with all rows, as one that arrives. Returns how many it had before.
 fn fill(file: &Path, rows: &Reading, job: &Job) -> Result<u64> {
-    let (mut made, n_before) =
-        if file.exists() { NewDatabase::go_on(file)? } else { (NewDatabase::create(file)?, 0) };
+    let begun = if file.exists() { NewDatabase::go_on(file).ok() } else { None };
+    let (mut made, n_before) = match begun {
+        Some(begun) => begun,
+        None => {
+            fs::remove_file(file).or_else(|error| match error.kind() {
+                io::ErrorKind::NotFound => Ok(()),
+                _ => Err(target_refused(error)),
+            })?;
+            (NewDatabase::create(file)?, 0)
+        }
+    };
     let mut n_rows = 0;
     walk(rows, job, Phase::Copy, &mut |table, key, bytes| {
         n_rows += 1;
         if n_rows <= n_before { Ok(()) } else { made.put(table, key, bytes) }
     })?;
+    let arriving = envelope::seal(META, RELOCATION, &Relocation::Arriving)?;
+    made.put(META, RELOCATION, &arriving)?;
     made.commit()?;
     Ok(n_before)
 }
 
-/// The last step: from then on nobody opens the database where it was.
-fn give_up(db: &dyn Engine, gauges: &Arc<Gauges>, to: &meta::Relocation) -> Result<()> {
-    write_alone(db, gauges, |rows| meta::put_moved(rows, to))
+/// The last steps: from then on the one is not in use, and the other one is.
+fn leave(from: &dyn Engine, to: &dyn Engine, gauges: &Arc<Gauges>, left: Relocation) -> Result<()> {
+    write_alone(from, gauges, |rows| meta::put_relocation(rows, &left))?;
+    write_alone(to, gauges, meta::remove_relocation)
 }

@@ -12,7 +12,7 @@ use super::{Contents, Manifest, trailer};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::store::engine::{Cause, Engine, FILE, Fault, FileEngine, OpenFault, Overlay};
-use crate::store::kernel::meta::MOVED;
+use crate::store::kernel::meta::RELOCATION;
 use crate::store::open::guarded;
 use crate::store::spool::SCRATCH_PREFIX;
 use crate::store::table::{MANIFEST, META};
@@ -69,12 +69,12 @@ pub fn restore(options: &RestoreOptions<'_>, job: &Job, now: Time) -> Result<Res
     let scratch = PendingFile::scratch(dir, SCRATCH_PREFIX);
     unpack(file, scratch.path(), identity, job).map_err(named)?;
     let has_trailer = trailer::remove(scratch.path(), job).map_err(named)?;
-    let Verified { manifest, contents, format, key_file, is_moved } =
+    let Verified { manifest, contents, format, key_file, relocation } =
         verify_pages(scratch.path(), job).map_err(named)?;
     if manifest.is_some() && !has_trailer {
         return Err(named(Error::invalid("is damaged: its end is missing; use another backup")));
     }
-    if manifest.is_some() || is_moved {
+    if manifest.is_some() || relocation.is_some() {
         guarded(|| begin_anew(scratch.path()))?;
     }
     let n_bytes = fs::metadata(scratch.path()).map_err(target_refused)?.len();
@@ -117,13 +117,13 @@ fn kept_name(dir: &Path, before: &str, now: Time) -> PathBuf {
     std::iter::once(dir.join(&name)).chain(further).find(is_free).unwrap_or(dir.join(&name))
 }
 
-/// A database that goes on is not what the backup was, nor one that was moved.
+/// A database that goes on is not what the backup was, and is in use whatever it was.
 fn begin_anew(file: &Path) -> Result<()> {
     let refused =
         |cause: Cause| Error::unavailable("the backup cannot be put in place").caused_by(cause);
     let db = FileEngine::open(file, CACHE_BYTES).map_err(OpenFault::into_cause).map_err(refused)?;
     let mut writes = Overlay::default();
     writes.delete_table(MANIFEST);
-    writes.remove(META, MOVED);
+    writes.remove(META, RELOCATION);
     db.commit(writes).map_err(Fault::into_cause).map_err(refused)
 }

@@ -18,8 +18,8 @@ const SCOPED_KEYS_SINCE: &[u8] = b"scoped_keys_since";
 /// Identifies the key file that the service was last started with.
 const KEY_FILE: &[u8] = b"key_file";
 const CREATED_AT: &[u8] = b"created_at";
-/// Where the database was moved to.
-pub(in crate::store) const MOVED: &[u8] = b"moved";
+/// Present while the database is not the one in use.
+pub(in crate::store) const RELOCATION: &[u8] = b"relocation";
 /// The keys that sign documents.
 const REPORT_KEYS: &[u8] = b"report_keys";
 /// What the last self-test wrote.
@@ -43,12 +43,13 @@ pub struct Installation {
     pub scoped_keys_since: Time,
 }
 
-/// A database that was moved: it is kept, and nobody opens it.
+/// Why a database is not the one in use. No release opens it then.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub(in crate::store) struct Relocation {
-    pub(in crate::store) at: Time,
-    /// Whether to a server, or else to a file.
-    pub(in crate::store) to_server: bool,
+pub(in crate::store) enum Relocation {
+    /// It was moved to a server, or else to a file.
+    Left { at: Time, to_server: bool },
+    /// A move has filled it, and the other one may still be in use.
+    Arriving,
 }
 
 /// A key that signs documents.
@@ -150,13 +151,17 @@ pub(in crate::store) fn find_format(rows: &impl Rows) -> Result<Option<u32>> {
     rows.find_row(META, FORMAT)
 }
 
-/// `None`: it was not moved.
-pub(in crate::store) fn find_moved(rows: &impl Rows) -> Result<Option<Relocation>> {
-    rows.find_row(META, MOVED)
+/// `None`: the database is in use.
+pub(in crate::store) fn find_relocation(rows: &impl Rows) -> Result<Option<Relocation>> {
+    rows.find_row(META, RELOCATION)
 }
 
-pub(in crate::store) fn put_moved(rows: &mut Writing, to: &Relocation) -> Result<()> {
-    rows.put_row(META, MOVED, to)
+pub(in crate::store) fn put_relocation(rows: &mut Writing, relocation: &Relocation) -> Result<()> {
+    rows.put_row(META, RELOCATION, relocation)
+}
+
+pub(in crate::store) fn remove_relocation(rows: &mut Writing) -> Result<()> {
+    rows.remove_row(META, RELOCATION).map(|_| ())
 }
 
 pub(in crate::store) fn put_format(rows: &mut Writing, format: u32) -> Result<()> {

@@ -7,6 +7,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::commit::{FENCE, Part};
+use super::view::EPOCH;
 use super::{PostgresEngine, lapsed};
 use crate::secret::random;
 use crate::store::engine::{Answer, Fault, Overlay};
@@ -15,14 +16,13 @@ use crate::store::engine::{Answer, Fault, Overlay};
 const LOAD_TIMEOUT: Duration = Duration::from_hours(1);
 
 const PUT: &str = "INSERT INTO posture_rows_new (t, k, v) SELECT * FROM unnest($1, $2, $3)";
-/// What the rows that are being loaded are together in the end, and how many there are.
-const LOADED: &str = "\
-    SELECT obj_description(to_regclass('posture_rows_new'), 'pg_class')";
+/// What the rows that are being loaded are together in the end.
+const LOADED: &str = "SELECT obj_description(to_regclass('posture_rows_new'), 'pg_class')";
 const COUNT: &str =
     "SELECT count(*), coalesce(sum(length(k) + length(v)), 0)::bigint FROM posture_rows_new";
 
 impl PostgresEngine {
-    /// Runs `work` in a transaction on the connection of the thread that commits.
+    /// Runs `work` in a transaction on the connection of the thread that commits, unless another node has begun an epoch.
     fn in_transaction<T, W>(&self, work: impl FnOnce(Arc<Client>) -> W) -> Answer<T>
     where
         T: Send + 'static,
@@ -30,9 +30,12 @@ impl PostgresEngine {
     {
         let client = self.client(&mut self.committer())?;
         let work = work(client.clone());
-        self.server.wait(LOAD_TIMEOUT, async move {
+        let epoch = self.lease.epoch;
+        self.wait(LOAD_TIMEOUT, async move {
             client.batch_execute("BEGIN").await?;
-            match work.await {
+            let now: i64 = client.query_typed_one(EPOCH, &[]).await?.get(0);
+            let done = if now == epoch { work.await } else { Err(lapsed()) };
+            match done {
                 Ok(done) => {
                     client.batch_execute("COMMIT").await.map(|()| done).map_err(Fault::from)
                 }
@@ -90,7 +93,7 @@ impl PostgresEngine {
             "{aside}; ALTER TABLE posture_rows_new RENAME TO posture_rows; COMMENT ON TABLE posture_rows IS NULL"
         );
         let (after, epoch, mark) = (self.committer().commit, self.lease.epoch, random::<16>());
-        self.in_transaction(|it| async move {
+        let finished = self.in_transaction(|it| async move {
             let mark = mark.as_slice();
             let fence: [(&(dyn ToSql + Sync), Type); 3] =
                 [(&after, Type::INT8), (&epoch, Type::INT8), (&mark, Type::BYTEA)];
@@ -103,8 +106,20 @@ impl PostgresEngine {
                 return Err(Fault::Damaged("the server has not kept all rows".into()));
             }
             Ok(it.batch_execute(&end).await?)
-        })?;
-        self.committer().commit += 1;
-        Ok(())
+        });
+        match finished {
+            Ok(()) => {
+                self.committer().commit += 1;
+                Ok(())
+            }
+            Err(Fault::Damaged(cause)) => {
+                // The next load must not go on with it.
+                self.in_transaction(|it| async move {
+                    Ok(it.batch_execute("DROP TABLE posture_rows_new").await?)
+                })?;
+                Err(Fault::Damaged(cause))
+            }
+            Err(fault) => Err(fault),
+        }
     }
 }

@@ -155,7 +155,8 @@ fn without_ssl_mode(url: &str) -> Result<(String, Option<String>)> {
 
 /// The URL without what names servers.
 fn without_servers(url: &str) -> String {
-    let start = url.find('@').map_or(0, |it| it + 1);
+    let scheme = url.find("://").map_or(0, |it| it + 3);
+    let start = url.find('@').map_or(scheme, |it| it + 1);
     let (user, rest) = url.split_at(start);
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (path, query) = rest[end..].split_once('?').unwrap_or((&rest[end..], ""));

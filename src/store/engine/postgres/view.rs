@@ -13,7 +13,7 @@ use crate::store::row_key::Span;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 /// The first statement of a transaction is what fixes its state. It also says whether another node took over.
-const EPOCH: &str = "SELECT epoch FROM posture_head";
+pub(super) const EPOCH: &str = "SELECT epoch FROM posture_head";
 /// All tables, by one step along the primary key for each.
 const TABLES: &str = "\
     WITH RECURSIVE names AS ( \
