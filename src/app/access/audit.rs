@@ -22,7 +22,7 @@ const N_TALLIED_MAX: usize = 1_000;
 const N_UNAUTHENTICATED_MAX: usize = 50;
 /// How many entries one request for filtered ones looks at.
 pub const N_SCANNED_MAX: usize = 20_000;
-/// An entry is committed at most so long after its time. So the log is in the order of times, but for that.
+/// An entry is committed at most this long after its time: the log is sorted by time to within it.
 const COMMIT_S_MAX: i64 = 3_600;
 /// A caller without a valid credential.
 const NOBODY: &str = "nobody";
@@ -45,7 +45,7 @@ impl AuditFilter {
     fn takes(&self, entry: &AuditEntry) -> bool {
         let is_of = |client: &ClientId| {
             let id = client.to_string();
-            entry.about.contains(&id) || entry.object.as_ref() == Some(&id)
+            entry.about.to_lowercase().contains(&id) || entry.object.as_ref() == Some(&id)
         };
         self.by.as_ref().is_none_or(|it| entry.by.to_lowercase().contains(it))
             && self.action.as_ref().is_none_or(|it| entry.action == *it)
@@ -88,7 +88,7 @@ impl AuditFilter {
         Ok((found, before))
     }
 
-    /// The sequence before which the last wanted entries are. It is found by halves: a log of months is long.
+    /// The sequence before which the last wanted entries are, by binary search: a log of months is long.
     fn end(&self, snapshot: &Snapshot, before: Option<u64>) -> Result<Option<u64>> {
         let Some(until) = self.until else { return Ok(before) };
         let until = until.plus_s(COMMIT_S_MAX);

@@ -15,7 +15,7 @@ use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{CLIENT_EVENTS, EVENTS};
 use crate::store::{Batch, ClientBatch};
 
-/// An event is committed at most so long after its time. So the log is in the order of times, but for that.
+/// An event is committed at most this long after its time: the log is sorted by time to within it.
 const COMMIT_S_MAX: i64 = 3_600;
 
 /// One event.

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::Console;
 use super::call::{Answer, Pairs, Sent, broken, call_as_is, fill, read_answer, refused};
 use super::page::refusal;
+use super::passkey::PASSKEYS;
 use super::session::{Gate, enter};
 use super::tables::{List, POSITIONS};
 use super::visit::Visit;
@@ -17,6 +18,8 @@ use crate::blocking;
 use crate::error::Result;
 use crate::paper::table::{Cell, Column, Table};
 
+/// Parts that are read for one file: a filter may leave few rows of each.
+const PARTS_MAX: usize = 250;
 /// A list with more rows is refused.
 const ROWS_MAX: usize = 10_000;
 /// As well as one whose rows are longer than this in the answers of the API.
@@ -43,7 +46,12 @@ struct Pagination {
 
 /// Sends a list, or the page that says why it is not sent.
 pub(super) async fn send(console: &Console, list: &List, request: &Request) -> Response {
-    let gate = list.find_page().map_or(Gate::Usual, Gate::of);
+    let gate = match list.find_page() {
+        Some(page) => Gate::of(page),
+        // As its page: who must set up a second factor begins there.
+        None if list.page == PASSKEYS => Gate::Replaced,
+        None => Gate::Usual,
+    };
     let visit = match enter(console, request, gate).await {
         Ok(visit) => visit,
         Err(instead) => return *instead,
@@ -79,7 +87,7 @@ async fn collect(
     let is_kept = |it: &&(String, String)| Some(it.0.as_str()) != position;
     let mut query: Pairs = visit.query.iter().filter(is_kept).cloned().collect();
     let (mut rows, mut n_bytes) = (Vec::new(), 0);
-    loop {
+    for _ in 0..PARTS_MAX {
         let target = fill(list.target(), &visit.parts, &query);
         let (operations, caller) = (&console.operations, &visit.caller);
         let mut answer = call_as_is(operations, caller, Method::GET, &target, Sent::Nothing).await;
@@ -99,6 +107,7 @@ async fn collect(
         query.retain(|it| it.0 != name);
         query.push((name.to_owned(), next));
     }
+    Err(refused(StatusCode::CONFLICT, TOO_LONG))
 }
 
 /// The parameter that says where a part of the list begins. `None`: it has one part.

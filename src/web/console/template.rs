@@ -99,6 +99,8 @@ pub(super) fn environment(
     all.add_filter("when", when);
     all.add_filter("day", day);
     all.add_filter("ago", ago);
+    // What is no number is the beginning.
+    all.add_filter("position", |text: &str| text.parse::<u64>().unwrap_or(0));
     all.add_filter("number", number);
     all.add_filter("dollars", dollars);
     all.add_filter("words", words);

@@ -72,14 +72,14 @@ fn entries_of_the_audit_log_are_filtered_on_its_page_and_name_keys() {
         "{page}"
     );
     assert!(page.contains(&format!("type=\"hidden\" name=\"clientId\" value=\"{second}\"")));
-    assert!(page.contains("<a href=\"/audit\">About anything</a>"), "{page}");
+    assert!(page.contains("<a href=\"/audit\">All entries</a>"), "{page}");
     assert_eq!(n_rows("from=2026-03-11").0, 0);
     let (n, page) = n_rows("from=2026-03-10&until=2026-03-10&action=POST+%2Fapi%2Fclients");
     assert!(n == 2 && page.contains("name=\"from\" value=\"2026-03-10\""), "{page}");
     let chosen = "<option value=\"POST /api/clients\" selected>Add a client</option>";
     assert!(page.contains(chosen), "{page}");
     let none = browser.get("/audit?by=nobody+else").text();
-    assert!(none.contains("No such entry."), "{none}");
+    assert!(none.contains("No entries match."), "{none}");
     assert_eq!(browser.get("/audit?from=1").status, 400);
     let settings = browser.get(&format!("/clients/{second}/settings")).text();
     assert!(settings.contains(&format!("href=\"/audit?clientId={second}\"")), "{settings}");

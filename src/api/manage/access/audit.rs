@@ -31,7 +31,7 @@ pub struct AuditView {
     /// Who did it, for example `user ada@example.com`, `key <prefix>`, `operator uid 0` or `service`; `nobody` for a caller
     /// without a valid credential.
     by: String,
-    /// The name of the API key that did it. Null: it was not a key, or its secret was replaced since.
+    /// The name of the API key that did it. Null: it was not a key, or none is known by this prefix any more.
     key_name: Null<String>,
     /// The address of the caller. Null: the control socket of this machine. `unreadable`: a trusted proxy
     /// forwarded something that is not an address.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::{ViewCompliance, Work};
+use crate::api::edge::right::{View, ViewCompliance, Work};
 use crate::api::wire::param::{FormatWord, Id, Limit, Offset, Raw, Text, TrueWord, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
@@ -296,7 +296,7 @@ impl Imports {
 
     /// Get an import
     ///
-    /// Also one that was undone. Scope: `read:compliance`.
+    /// Also one that was undone. It says scores and risks as well, so that no scope of a key covers it.
     #[oai(
         path = "/clients/:clientId/imports/:importId",
         method = "get",
@@ -305,7 +305,7 @@ impl Imports {
     async fn get_import(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<ViewCompliance>,
+        by: By<View>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "importId")] import_id: Path<Raw<Id>>,
     ) -> Result<Data<DetailView>, Failure> {
