@@ -49,9 +49,10 @@ enum EngineName {
 /// Why it was not moved.
 pub(in crate::cli) fn run(options: &Config, json: bool, args: &MoveArgs) -> Result<()> {
     let database = match &args.url_file {
-        Some(url_file) => {
-            DatabaseConfig::Postgres { url_file: url_file.clone(), ca_file: args.ca_file.clone() }
-        }
+        Some(url_file) => DatabaseConfig::Postgres {
+            url_file: absolute(url_file)?,
+            ca_file: args.ca_file.as_deref().map(absolute).transpose()?,
+        },
         None => options.database.clone(),
     };
     let EngineOptions::Postgres(server) = engine_options(&database)? else {
@@ -83,6 +84,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &MoveArgs) -> Resu
     settings(&after).iter().try_for_each(|it| print::line(it))
 }
 
+/// The service may run in another directory.
 fn absolute(file: &Path) -> Result<PathBuf> {
     std::path::absolute(file).map_err(Error::internal)
 }

@@ -139,7 +139,7 @@ fn copy_to_server(
         }
     }
     drop(rows);
-    leave(&file, server, &gauges, Relocation::Left { at: now, to_server: true })?;
+    leave(&file, server, &gauges, &Relocation::Left { at: now, to_server: true })?;
     Ok(Moved { contents, n_resumed, kept: kept.map(|it| format!("table {it}")) })
 }
 
@@ -185,7 +185,7 @@ fn copy_to_file(
     }
     drop(rows);
     let file = guarded(|| open_file(&file, CACHE_BYTES))?;
-    leave(server, &file, &gauges, Relocation::Left { at: now, to_server: false })?;
+    leave(server, &file, &gauges, &Relocation::Left { at: now, to_server: false })?;
     Ok(Moved { contents, n_resumed, kept: kept.map(|it| it.display().to_string()) })
 }
 
@@ -222,15 +222,13 @@ fn pending(dir: &Path, contents: &Contents) -> io::Result<PathBuf> {
 /// Fills a file with all rows, as one that arrives. Returns how many it had before.
 fn fill(file: &Path, rows: &Reading, job: &Job) -> Result<u64> {
     let begun = if file.exists() { NewDatabase::go_on(file).ok() } else { None };
-    let (mut made, n_before) = match begun {
-        Some(begun) => begun,
-        None => {
-            fs::remove_file(file).or_else(|error| match error.kind() {
-                io::ErrorKind::NotFound => Ok(()),
-                _ => Err(target_refused(error)),
-            })?;
-            (NewDatabase::create(file)?, 0)
+    let (mut made, n_before) = if let Some(begun) = begun {
+        begun
+    } else {
+        if file.exists() {
+            fs::remove_file(file).map_err(target_refused)?;
         }
+        (NewDatabase::create(file)?, 0)
     };
     let mut n_rows = 0;
     walk(rows, job, Phase::Copy, &mut |table, key, bytes| {
@@ -244,7 +242,12 @@ fn fill(file: &Path, rows: &Reading, job: &Job) -> Result<u64> {
 }
 
 /// The last steps: from then on the one is not in use, and the other one is.
-fn leave(from: &dyn Engine, to: &dyn Engine, gauges: &Arc<Gauges>, left: Relocation) -> Result<()> {
-    write_alone(from, gauges, |rows| meta::put_relocation(rows, &left))?;
+fn leave(
+    from: &dyn Engine,
+    to: &dyn Engine,
+    gauges: &Arc<Gauges>,
+    left: &Relocation,
+) -> Result<()> {
+    write_alone(from, gauges, |rows| meta::put_relocation(rows, left))?;
     write_alone(to, gauges, meta::remove_relocation)
 }

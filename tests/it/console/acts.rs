@@ -68,7 +68,8 @@ fn entries_of_the_audit_log_are_filtered_on_its_page_and_name_keys() {
     assert_eq!(n_rows("action=POST+%2Fapi%2Fclients").0, 2);
     let (n, page) = n_rows(&format!("clientId={second}"));
     assert!(
-        n == 1 && page.contains(&format!("About <a href=\"/clients/{second}\">Second</a> only")),
+        n == 1
+            && page.contains(&format!("Only what names <a href=\"/clients/{second}\">Second</a>.")),
         "{page}"
     );
     assert!(page.contains(&format!("type=\"hidden\" name=\"clientId\" value=\"{second}\"")));
