@@ -18,7 +18,7 @@ pub fn add(text: &mut String, node: &ActiveNode, is_here: bool) {
     let mut registry = Registry::with_prefix("posture");
     let help = "1 on the node that has the database open, 0 on a standby";
     registry.register("node_active", help, active);
-    registry.register("node_epoch", "Counts how often a node took over the database", epoch);
+    registry.register("node_epoch", "Counts how often the database was opened", epoch);
     let help = "Time since the active node renewed its lease";
     registry.register("node_lease_age_seconds", help, age);
     encode_registry(text, &registry).expect("writing to a String does not fail");

@@ -80,7 +80,7 @@ pub struct NodeView {
     role: &'static str,
     /// The host and the data directory.
     name: String,
-    /// Counts how often a node took over the database.
+    /// Counts how often the database was opened, by whatever node.
     epoch: u64,
     /// Milliseconds since it renewed its lease. A standby takes over after 10,000.
     lease_age_ms: u64,

@@ -82,7 +82,7 @@ pub(in crate::store) trait View: Send + Sync {
 pub struct ActiveNode {
     /// The host and the data directory, for messages to people.
     pub name: String,
-    /// How many nodes had it open until now, each counted anew when it took over.
+    /// Counts how often the database was opened, by whatever node.
     pub epoch: u64,
     /// Since when it has not renewed its lease, which ends by itself.
     pub lease_age: Duration,
