@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::AuditHead;
 use crate::store::global::audit::{Act, AuditEntry, AuditOutcome, SERVICE};
+use crate::store::global::event::COMMIT_S_MAX;
 use crate::store::{Batch, Snapshot};
 
 /// How long entries are kept: 13 months, for yearly audits.
@@ -22,8 +23,6 @@ const N_TALLIED_MAX: usize = 1_000;
 const N_UNAUTHENTICATED_MAX: usize = 50;
 /// How many entries one request for filtered ones looks at.
 pub const N_SCANNED_MAX: usize = 20_000;
-/// An entry is committed at most this long after its time: the log is sorted by time to within it.
-const COMMIT_S_MAX: i64 = 3_600;
 /// A caller without a valid credential.
 const NOBODY: &str = "nobody";
 

@@ -18,7 +18,7 @@ use super::serve::stop_signal;
 use super::{input, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::store::backup::Job;
+use crate::store::backup::{Contents, Job};
 
 /// A longer file is not one of secret keys.
 const IDENTITY_BYTES_MAX: usize = 16 * 1024;
@@ -85,7 +85,7 @@ pub(super) fn run(options: &Config, json: bool, args: BackupArgs) -> Result<()> 
 
 fn back_up(options: &Config, json: bool, file: Option<&Path>) -> Result<()> {
     let body = match file {
-        Some(file) => json!({ "file": absolute(file)? }),
+        Some(file) => json!({ "file": absolute_text(file)? }),
         None => json!({}),
     };
     let call = Call::of("POST", "/api/backups", &body);
@@ -107,7 +107,7 @@ fn back_up(options: &Config, json: bool, file: Option<&Path>) -> Result<()> {
 fn drill(options: &Config, json: bool, file: Option<&Path>, identity: &IdentityArgs) -> Result<()> {
     let mut body = json!({});
     if let Some(file) = file {
-        body["file"] = json!(absolute(file)?);
+        body["file"] = json!(absolute_text(file)?);
     }
     if let Some(identity) = identity.read()? {
         body["identity"] = json!(identity);
@@ -135,9 +135,23 @@ fn show_contents(data: &Value) -> Result<()> {
     ))
 }
 
-/// The server may run in another directory.
-fn absolute(file: &Path) -> Result<String> {
-    let path = std::path::absolute(file).map_err(Error::internal)?;
+/// What all records are together, as the API writes it.
+fn contents_json(contents: &Contents) -> Value {
+    json!({
+        "tables": contents.n_tables,
+        "rows": contents.n_rows,
+        "eventSequence": contents.event,
+        "digest": contents.digest.to_string(),
+    })
+}
+
+/// The service may run in another directory.
+fn absolute(file: &Path) -> Result<PathBuf> {
+    std::path::absolute(file).map_err(Error::internal)
+}
+
+fn absolute_text(file: &Path) -> Result<String> {
+    let path = absolute(file)?;
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| Error::invalid(format!("{}: the path must be UTF-8", file.display())))
 }

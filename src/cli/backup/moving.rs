@@ -1,11 +1,11 @@
 //! `posture move`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::watch_here;
+use super::{absolute, contents_json, watch_here};
 use crate::cli::{engine_options, print};
 use crate::clock::Clock;
 use crate::config::{Config, DatabaseConfig};
@@ -84,19 +84,9 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &MoveArgs) -> Resu
     settings(&after).iter().try_for_each(|it| print::line(it))
 }
 
-/// The service may run in another directory.
-fn absolute(file: &Path) -> Result<PathBuf> {
-    std::path::absolute(file).map_err(Error::internal)
-}
-
 fn moved_json(Moved { contents, n_resumed, kept }: &Moved) -> serde_json::Value {
     json!({ "data": {
-        "contents": {
-            "tables": contents.n_tables,
-            "rows": contents.n_rows,
-            "eventSequence": contents.event,
-            "digest": contents.digest.to_string(),
-        },
+        "contents": contents_json(contents),
         "resumedRows": n_resumed,
         "keptAs": kept,
     } })

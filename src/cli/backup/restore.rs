@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{IdentityArgs, watch_here};
+use super::{IdentityArgs, contents_json, watch_here};
 use crate::cli::{engine_options, print};
 use crate::clock::Clock;
 use crate::config::{Config, DatabaseConfig};
@@ -88,12 +88,7 @@ fn restored_json(restored: &Restored, dir: &Path, key_file: KeyFile) -> Value {
         "backupAt": manifest.as_ref().map(|it| it.at.to_string()),
         "release": manifest.as_ref().map(|it| it.release.clone()),
         "bytes": n_bytes,
-        "contents": {
-            "tables": contents.n_tables,
-            "rows": contents.n_rows,
-            "eventSequence": contents.event,
-            "digest": contents.digest.to_string(),
-        },
+        "contents": contents_json(contents),
         "keptAs": kept,
         "keyFile": key_file.as_str(),
     })

@@ -15,8 +15,8 @@ use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{CLIENT_EVENTS, EVENTS};
 use crate::store::{Batch, ClientBatch};
 
-/// An event is committed at most this long after its time: the log is sorted by time to within it.
-const COMMIT_S_MAX: i64 = 3_600;
+/// An event or audit entry is committed at most this long after its time: both logs are sorted by time to within it.
+pub const COMMIT_S_MAX: i64 = 3_600;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
