@@ -1,6 +1,8 @@
 //! The OpenAPI document: what poem-openapi writes of the operations, in the order in which people read it, and the events
 //! as webhooks.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -35,8 +37,9 @@ struct Tag {
 }
 
 /// The document as JSON.
-#[must_use]
-pub fn document() -> String {
+pub static DOCUMENT: LazyLock<String> = LazyLock::new(write);
+
+fn write() -> String {
     let written = service().spec();
     let mut document: OpenApiDocument<'_> =
         serde_json::from_str(&written).expect("poem-openapi writes these parts");

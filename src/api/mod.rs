@@ -8,7 +8,7 @@ pub mod v1;
 pub mod wire;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Once};
+use std::sync::{Arc, LazyLock, Once};
 
 use ipnetwork::IpNetwork;
 use poem::endpoint::BoxEndpoint;
@@ -18,8 +18,10 @@ use poem_openapi::{LicenseObject, OpenApi, OpenApiService, ServerObject, Tags};
 use crate::app::App;
 use crate::error::Result;
 use crate::store::{ClientSnapshot, ClientStore};
+use document::DOCUMENT;
 use edge::metric::Metrics;
 use edge::metrics_token::MetricsToken;
+use edge::operation::Operations;
 use edge::page_cache::{PageCache, PageKey};
 use edge::traffic::Traffic;
 use wire::reply::Rendered;
@@ -207,6 +209,9 @@ impl Endpoint for Site {
     }
 }
 
+/// What the document says of the paths.
+static OPERATIONS: LazyLock<Operations> = LazyLock::new(|| Operations::of(&DOCUMENT));
+
 /// All routes, with every error in the contract's shape. `pages` makes what answers outside of the API; it may call the
 /// operations, and gets what each of them does in words, by its name in the audit log.
 #[must_use]
@@ -216,27 +221,22 @@ pub fn mount(
     pages: impl FnOnce(Answering, BTreeMap<String, String>) -> Route,
 ) -> SharedService {
     let service = service();
-    let document = document::document();
-    let known = edge::operation::Operations::of(&document);
+    let known = &*OPERATIONS;
     let traffic = Arc::new(Traffic::of(known.ids()));
     let web = Web::new(app, options, Arc::clone(&traffic));
-    let operations = at_the_edge(service, &known, &web);
+    let operations = at_the_edge(service, known, &web);
     let pages = pages(Arc::clone(&operations), known.summaries())
-        .at("/openapi.json", edge::layer::static_text("application/json", document))
+        .at("/openapi.json", edge::layer::static_text("application/json", &DOCUMENT))
         .at("/healthz", edge::layer::health())
         .at("/readyz", edge::layer::ready())
         .at("/metrics", edge::layer::metrics());
-    let pages = at_the_edge(pages, &known, &web);
-    let ingestions = at_the_edge(ingestion::routes(), &known, &web);
+    let pages = at_the_edge(pages, known, &web);
+    let ingestions = at_the_edge(ingestion::routes(), known, &web);
     let endpoint = Site { operations, ingestions, pages }.boxed();
     SharedService { endpoint: Arc::new(endpoint), traffic }
 }
 
-fn at_the_edge<E>(
-    endpoint: E,
-    operations: &edge::operation::Operations,
-    web: &Arc<Web>,
-) -> Answering
+fn at_the_edge<E>(endpoint: E, operations: &Operations, web: &Arc<Web>) -> Answering
 where
     E: IntoEndpoint,
     E::Endpoint: 'static,

@@ -222,7 +222,7 @@ fn show_backups(system: &Value) -> Result<()> {
 }
 
 pub(super) fn openapi() -> Result<()> {
-    print::line(&crate::api::document::document())
+    print::line(&crate::api::document::DOCUMENT)
 }
 
 pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -> Result<()> {

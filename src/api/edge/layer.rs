@@ -169,8 +169,8 @@ fn put_limits(headers: &mut poem::http::HeaderMap, standing: &Standing) {
 }
 
 /// Always answers the same text.
-pub fn static_text(content_type: &'static str, text: String) -> RouteMethod {
-    let body = bytes::Bytes::from(text);
+pub fn static_text(content_type: &'static str, text: &'static str) -> RouteMethod {
+    let body = bytes::Bytes::from_static(text.as_bytes());
     get(make_sync(move |_| {
         Response::builder()
             .content_type(content_type)
@@ -181,7 +181,7 @@ pub fn static_text(content_type: &'static str, text: String) -> RouteMethod {
 
 /// Answers if the process is running.
 pub fn health() -> RouteMethod {
-    static_text("application/json", r#"{"data":{"status":"ok"}}"#.to_owned())
+    static_text("application/json", r#"{"data":{"status":"ok"}}"#)
 }
 
 /// Answers whether requests can be served. They can while the disk is too full for writes, because reads still work.
