@@ -85,7 +85,7 @@ fn kill_during(
 
 #[test]
 fn a_large_run_counts_whole_or_leaves_nothing_when_the_service_is_killed() {
-    let n_rounds = if std::env::var_os("POSTURE_LONG").is_some() { 60 } else { 8 };
+    let n_rounds = if std::env::var_os("POSTURE_LONG").is_some() { 60 } else { 5 };
     let folder = Folder::new();
     let seed = Clock::System.now().micros().unsigned_abs();
     let mut random = Random::from_seed(seed);

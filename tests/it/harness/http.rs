@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// No answer takes longer.
-const WAIT: Duration = Duration::from_mins(1);
+const WAIT: Duration = Duration::from_mins(3);
 
 #[derive(Debug)]
 pub struct Answer {

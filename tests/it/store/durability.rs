@@ -14,9 +14,9 @@ use crate::harness::backend::{Disk, Random};
 
 /// Runs of the power loss. The same seeds lose the power at the same places.
 /// Losses of power. `POSTURE_POWER_LOSSES` names another number.
-const N_SEEDS: u64 = 1_000;
+const N_SEEDS: u64 = 500;
 /// Flipped bits. `POSTURE_BIT_FLIPS` names another number.
-const N_FLIPS: u64 = 300;
+const N_FLIPS: u64 = 200;
 
 fn n_rounds(variable: &str, default: u64) -> u64 {
     let named = std::env::var_os(variable).map(|it| it.into_string().unwrap());
