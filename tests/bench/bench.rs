@@ -6,6 +6,8 @@
 mod assess;
 #[path = "../load/figure.rs"]
 mod figure;
+#[path = "../load/findings.rs"]
+mod findings;
 mod formats;
 #[allow(
     dead_code,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use posture::store::EngineOptions;
 use serde_json::json;
 
 use super::figure::{Report, memory_kib};
@@ -63,7 +64,7 @@ pub(crate) fn measure() {
     let named = std::env::var_os("POSTURE_ASSETS");
     let n_assets = named.map_or(N_ASSETS, |it| it.to_str().unwrap().parse().unwrap());
     let folder = Folder::new();
-    let client = fill::client(&folder.path().join("data"), n_assets);
+    let client = fill::client(&folder.path().join("data"), EngineOptions::File, n_assets);
     let key = folder.key("100000000");
     let database = folder.path().join("data/posture.redb");
     let mib = |it: &std::path::Path| format!("{} MiB", it.metadata().unwrap().len() >> 20);

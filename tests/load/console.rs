@@ -3,6 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use posture::store::EngineOptions;
 use serde_json::{Value, json};
 
 use super::figure::{Report, memory_kib, time};
@@ -69,7 +70,7 @@ const CLIENT_PAGES: [&str; 15] = [
 pub(crate) fn measure(report: &mut Report) {
     Report::section("Pages of the console: 10,000 clients, one with 1,000,000 assets");
     let folder = Folder::new();
-    let large = fill::client(&folder.path().join("data"), N_ASSETS);
+    let large = fill::client(&folder.path().join("data"), EngineOptions::File, N_ASSETS);
     let server = folder.serve();
     let call = |method: &str, path: &str, body: &[u8]| {
         let headers = [("Content-Type", "application/json")];

@@ -14,6 +14,7 @@ use posture::id::{ClientId, EventId};
 use posture::store::{ClientBatch, EngineOptions, Store, StoreOptions};
 use serde_json::json;
 
+use crate::engines::{Database, Engine};
 use crate::figure::{Report, memory_kib, quotient, time};
 use crate::harness::http::send_socket;
 use crate::harness::process::{Folder, Line, Server, wait_until};
@@ -144,13 +145,10 @@ pub(crate) fn prepare(receiver: &Receiver, n_endpoints: u64, data: &str) -> (Fol
 }
 
 /// Queues so many events past the service.
-fn queue(folder: &Folder, client: &str, n_events: u64) {
+fn queue(folder: &Folder, engine: EngineOptions, client: &str, n_events: u64) {
     let now = Clock::System.now();
-    let options = StoreOptions {
-        dir: folder.path().join("data"),
-        cache_bytes: 256 * 1024 * 1024,
-        engine: EngineOptions::File,
-    };
+    let options =
+        StoreOptions { dir: folder.path().join("data"), cache_bytes: 256 * 1024 * 1024, engine };
     let store = Store::open(&options, now).expect("the folder is ours");
     let rows = store.client_store(client.parse::<ClientId>().unwrap());
     for start in (0..n_events).step_by(N_PER_COMMIT) {
@@ -192,10 +190,11 @@ fn pace(server: &Server, key: &str, client: &str, (per_s, seconds): (u64, u64)) 
     }
 }
 
-fn rate(n_endpoints: u64, n_deliveries: u64, seconds: u64) {
+pub(crate) fn rate(database: &Database, n_endpoints: u64, n_deliveries: u64, seconds: u64) {
     let receiver = Receiver::start();
-    let (folder, client) = prepare(&receiver, n_endpoints, SMALL_CACHE);
-    queue(&folder, &client, n_deliveries / n_endpoints);
+    let data = SMALL_CACHE.to_owned() + &database.section;
+    let (folder, client) = prepare(&receiver, n_endpoints, &data);
+    queue(&folder, database.options.clone(), &client, n_deliveries / n_endpoints);
     let server = serve(&folder);
     let counters = || {
         (cpu_ms(server.id()), server.metric("posture_store_commits_total"), receiver.n_requests())
@@ -233,7 +232,7 @@ fn memory(seconds: u64) {
     let (folder, client) = prepare(&receiver, N_ENDPOINTS_OF_QUEUE, SMALL_CACHE);
     let mut n_before = 0;
     for n_queued in N_QUEUED {
-        queue(&folder, &client, (n_queued - n_before) / N_ENDPOINTS_OF_QUEUE);
+        queue(&folder, EngineOptions::File, &client, (n_queued - n_before) / N_ENDPOINTS_OF_QUEUE);
         n_before = n_queued;
         let server = serve(&folder);
         let kib = [(); 3].map(|()| {
@@ -253,7 +252,7 @@ fn memory(seconds: u64) {
 pub(crate) fn measure(n_deliveries: u64, seconds: u64) {
     Report::section("Deliveries on loopback");
     for n_endpoints in N_ENDPOINTS {
-        rate(n_endpoints, n_deliveries, seconds.div_ceil(2));
+        rate(&Engine::File.database(), n_endpoints, n_deliveries, seconds.div_ceil(2));
     }
     memory(seconds);
 }

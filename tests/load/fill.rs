@@ -12,14 +12,10 @@ const N_PER_COMMIT: u32 = 5_000;
 /// Every so many an asset has this category.
 pub(crate) const N_CATEGORIES: u32 = 10;
 
-/// Adds an active client with so many assets to the database in this folder; its id.
-pub(crate) fn client(data: &Path, n_assets: u32) -> String {
+/// Adds an active client with so many assets to the database of this data directory; its id.
+pub(crate) fn client(data: &Path, engine: EngineOptions, n_assets: u32) -> String {
     let now = Clock::System.now();
-    let options = StoreOptions {
-        dir: data.to_path_buf(),
-        cache_bytes: 512 * 1024 * 1024,
-        engine: EngineOptions::File,
-    };
+    let options = StoreOptions { dir: data.to_path_buf(), cache_bytes: 512 * 1024 * 1024, engine };
     let store = Store::open(&options, now).expect("the folder is ours");
     let id = ClientId::random();
     let client = Client {

@@ -8,8 +8,10 @@ mod bare;
 mod connect;
 mod console;
 mod deliver;
+mod engines;
 mod figure;
 mod fill;
+mod findings;
 #[allow(dead_code, unreachable_pub, reason = "of the tests' Graph not everything is used")]
 #[path = "../it/connect/graph.rs"]
 mod graph;
@@ -32,6 +34,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use figure::{Report, median, memory_kib, quotient, time};
+use posture::store::EngineOptions;
+
 use harness::process::{Folder, Server, binary};
 use measure::{Run, SERVER_CORE, ask, cpu_ms, fsync_micros, memory_parts, on_core, pace, push};
 
@@ -79,6 +83,10 @@ fn main() -> Result<(), String> {
             backup::measure();
             return Ok(());
         }
+        "engines" => {
+            engines::measure(&size);
+            return Ok(());
+        }
         "connect" => {
             connect::measure(&mut report);
             return report.finish();
@@ -104,7 +112,7 @@ fn main() -> Result<(), String> {
     let name = "resident memory, idle, no clients";
     report.goal(name, mib(idle_kib), "< 64 MiB", idle_kib < 64 * 1024);
     assert!(server.stop().success());
-    let client = fill::client(&folder.path().join("data"), size.n_assets);
+    let client = fill::client(&folder.path().join("data"), EngineOptions::File, size.n_assets);
     let server = serve(&folder);
     let load = Load { size, key: folder.key("100000000"), client, server, folder };
     load.reads(&mut report);

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// How the network is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +24,20 @@ pub struct Wire {
 struct State {
     network: Mutex<(Network, Vec<TcpStream>)>,
     changed: Condvar,
+    /// What was sent arrives so much later.
+    delay: Duration,
 }
 
 impl Wire {
     pub fn to(port: u16) -> Self {
+        Self::to_distant(port, Duration::ZERO)
+    }
+
+    /// With so much time for each way.
+    pub fn to_distant(port: u16, delay: Duration) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let network = Mutex::new((Network::Whole, Vec::new()));
-        let state = Arc::new(State { network, changed: Condvar::new() });
+        let state = Arc::new(State { network, changed: Condvar::new(), delay });
         let wire = Self { port: listener.local_addr().unwrap().port(), state: state.clone() };
         // The threads end with the process of the tests.
         std::thread::spawn(move || {
@@ -66,6 +74,8 @@ impl State {
             return;
         }
         let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return };
+        near.set_nodelay(true).unwrap();
+        far.set_nodelay(true).unwrap();
         let mut held = self.network.lock().unwrap_or_else(PoisonError::into_inner);
         held.1.extend([near.try_clone().unwrap(), far.try_clone().unwrap()]);
         drop(held);
@@ -78,6 +88,7 @@ impl State {
     fn copy(&self, mut from: TcpStream, mut to: TcpStream) {
         let mut bytes = vec![0; 64 * 1024];
         while let Ok(n @ 1..) = from.read(&mut bytes) {
+            std::thread::sleep(self.delay);
             if self.wait() == Network::Cut || to.write_all(&bytes[..n]).is_err() {
                 break;
             }
