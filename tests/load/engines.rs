@@ -88,7 +88,7 @@ impl Database {
     }
 }
 
-/// The server of the tests is measured on the other core, where those who ask are too.
+/// PostgreSQL runs on whichever core has room, the service on one.
 pub(crate) fn measure(size: &Size) {
     let cluster = Cluster::start(&SETTINGS);
     let distant = Wire::to_distant(cluster.port, ONE_WAY);
