@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 /// Marks where a text was cut.
 const CUT: &str = "… (cut)";
+/// Names that the question about an unknown one suggests.
+const N_SUGGESTED_MAX: usize = 3;
 
 /// The text with every invisible character escaped.
 ///
@@ -82,9 +84,27 @@ pub fn nearest<'a>(wrong: &str, known: &'a [String]) -> Option<&'a str> {
     near(wrong, known).first().copied()
 }
 
-/// The known names that are near a wrong one, nearest first.
+/// Asks whether one of the known names was meant: those that contain the wrong one, then those that are spelled alike. `None`
+/// if there are none.
 #[must_use]
-pub fn near<'a>(wrong: &str, known: &'a [String]) -> Vec<&'a str> {
+pub fn did_you_mean(wrong: &str, known: &[String]) -> Option<String> {
+    let wanted = wrong.to_lowercase();
+    let contains = |it: &&str| !wanted.is_empty() && it.to_lowercase().contains(&wanted);
+    let containing = known.iter().map(String::as_str).filter(contains);
+    let mut found: Vec<String> = Vec::new();
+    for name in containing.chain(near(wrong, known)).map(|it| format!("`{it}`")) {
+        if found.len() < N_SUGGESTED_MAX && !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    let (last, others) = found.split_last()?;
+    let others = others.join(", ");
+    let names = if others.is_empty() { last.clone() } else { format!("{others} or {last}") };
+    Some(format!("did you mean {names}?"))
+}
+
+/// The known names that are near a wrong one, nearest first.
+fn near<'a>(wrong: &str, known: &'a [String]) -> Vec<&'a str> {
     let wrong = wrong.to_lowercase();
     let n_max = 1 + wrong.chars().count() / 3;
     let measured = known.iter().map(|it| {

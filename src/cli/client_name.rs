@@ -12,10 +12,8 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
 use crate::page::LIMIT_MAX;
-use crate::text::near;
+use crate::text::did_you_mean;
 
-/// Names that the error about an unknown client suggests.
-const N_SUGGESTED_MAX: usize = 3;
 /// Ids that the error about an ambiguous name lists.
 const N_IDS_MAX: usize = 10;
 
@@ -166,26 +164,7 @@ async fn unknown(session: &ServerSession, wanted: &str) -> Result<Error> {
     let all = session.list("/api/clients", LIMIT_MAX).await?;
     let names: Vec<String> =
         all.iter().filter_map(|it| it["name"].as_str()).map(str::to_owned).collect();
-    let quoted: Vec<_> =
-        suggestions(wanted, &names).into_iter().map(|it| format!("`{it}`")).collect();
-    let hint = match quoted.split_last() {
-        None => "`posture client list` shows all clients".to_owned(),
-        Some((last, [])) => format!("did you mean {last}?"),
-        Some((last, others)) => format!("did you mean {} or {last}?", others.join(", ")),
-    };
+    let hint = did_you_mean(wanted, &names)
+        .unwrap_or_else(|| "`posture client list` shows all clients".to_owned());
     Ok(Error::not_found(format!("no client is named `{wanted}`; {hint}")))
-}
-
-/// Names that contain the text, then those that are spelled alike.
-fn suggestions<'a>(wrong: &str, names: &'a [String]) -> Vec<&'a str> {
-    let wanted = wrong.to_lowercase();
-    let contains = |it: &&str| !wanted.is_empty() && it.to_lowercase().contains(&wanted);
-    let containing = names.iter().map(String::as_str).filter(contains);
-    let mut found: Vec<&str> = Vec::new();
-    for name in containing.chain(near(wrong, names)) {
-        if found.len() < N_SUGGESTED_MAX && !found.contains(&name) {
-            found.push(name);
-        }
-    }
-    found
 }

@@ -1,11 +1,12 @@
 //! What a person does on a page: one operation of the API, and the page that follows.
 
-use poem::http::{Method, StatusCode};
+use poem::http::StatusCode;
 use poem::{Request, Response};
 use serde_json::json;
 
-use super::call::{Answer, Pairs, Sent, call, fill, refused, with_query};
-use super::form::{self, Field, Kind};
+use super::call::{Answer, Pairs, Sent, call, fill, refused};
+use super::form::{self, Field};
+use super::named::with_client_ids;
 use super::page::{self, Shown};
 use super::session::{Gate, enter_with_form};
 use super::tables::{Action, CHOSEN, KNOWN_FILE, Page, Sending, Then};
@@ -15,9 +16,6 @@ use crate::web::see_other;
 
 /// How many objects may be chosen at once: as many as a page shows.
 const N_CHOSEN_MAX: usize = 50;
-
-/// So many clients are looked up by name: each look-up counts against the limit of requests of whom it is for.
-const N_NAMED_MAX: usize = 20;
 
 /// Does what a form asks for. `page` is the one that the action names.
 pub(super) async fn act(
@@ -52,6 +50,8 @@ pub(super) async fn act(
         Then::To(..) | Then::Show => {
             visit.path = fill(action.page, &visit.parts, &form);
             visit.query.retain(|it| it.0 != "done");
+            // What was done is not offered to be done again.
+            let form = if error.is_some() { form } else { Pairs::new() };
             let shown = Shown { status: answer.status, error, form: &form, answer: &answer.body };
             let mut response = page::show(console, page, &visit, &shown).await;
             page::pass_on(&answer, &mut response);
@@ -68,11 +68,13 @@ async fn call_with_form(
 ) -> Result<(Visit, Pairs, Answer), Box<Response>> {
     let (visit, form) = enter_with_form(console, request, gate).await?;
     let answer = match action.sent {
-        Sending::Fields(fields) => {
-            let named = with_client_ids(console, &visit, &form, fields).await;
-            let body = form::body(&named, &visit.parts, fields);
-            call_once(console, action, &visit, &visit.parts, &form, Sent::Json(body)).await
-        }
+        Sending::Fields(fields) => match with_client_ids(console, &visit, &form, fields).await {
+            Ok(named) => {
+                let sent = Sent::Json(form::body(&named, &visit.parts, fields));
+                call_once(console, action, &visit, &visit.parts, &form, sent).await
+            }
+            Err(refused) => refused,
+        },
         Sending::Each(names, fields) => {
             call_for_each(console, action, &visit, &form, (names, fields)).await
         }
@@ -128,42 +130,4 @@ async fn call_for_each(
         }
     }
     last
-}
-
-/// The form with the ids of clients in place of their names. What names none stays as it is: the operation says what is wrong
-/// with it.
-async fn with_client_ids(
-    console: &Console,
-    visit: &Visit,
-    form: &Pairs,
-    fields: &[Field],
-) -> Pairs {
-    let mut form = form.clone();
-    for (name, value) in &mut form {
-        let is_client = |it: &&Field| it.0 == name && matches!(it.1, Kind::Client | Kind::Clients);
-        if !fields.iter().any(|it| is_client(&it)) {
-            continue;
-        }
-        let mut ids = Vec::new();
-        for line in value.lines().map(str::trim).filter(|it| !it.is_empty()) {
-            let is_looked_up = ids.len() < N_NAMED_MAX;
-            let id = if is_looked_up { client_id(console, visit, line).await } else { None };
-            ids.push(id.unwrap_or_else(|| line.to_owned()));
-        }
-        *value = ids.join("\n");
-    }
-    form
-}
-
-/// The id of the only client that is called so, of those that the user may see.
-async fn client_id(console: &Console, visit: &Visit, name: &str) -> Option<String> {
-    if uuid::Uuid::try_parse(name).is_ok() {
-        return None;
-    }
-    let target =
-        with_query("/api/clients".to_owned(), [("name", name), ("limit", "2")].into_iter());
-    let operations = &console.operations;
-    let found = call(operations, &visit.caller, Method::GET, &target, Sent::Nothing).await;
-    let [only] = found.body["data"].as_array()?.as_slice() else { return None };
-    Some(only["id"].as_str()?.to_owned())
 }

@@ -9,6 +9,7 @@ mod download;
 mod form;
 mod list;
 mod mfa;
+mod named;
 mod oidc;
 mod page;
 mod passkey;

@@ -27,20 +27,29 @@ fn clients_are_named_in_forms() {
     let refused = browser.post("/keys", &fields);
     let text = refused.text();
     assert_eq!(refused.status, 400, "{text}");
-    assert!(text.contains("`Nobody` is not a client id"), "{text}");
+    assert!(text.contains("Only these clients: no client has the name or id `Nobody`<"), "{text}");
     // What was filled in and checked is still so.
     for scope in ["read:scores", "read:risks"] {
         assert!(text.contains(&format!("value=\"{scope}\" checked")), "{scope}: {text}");
     }
     assert!(!text.contains("value=\"read:assets\" checked") && text.contains(">Nobody</textarea>"));
-    let many = format!("{}Smith, Jones & Co", format!("{b}\n").repeat(20));
-    fields[4] = ("clientIds", &many);
-    let refused = browser.post("/keys", &fields);
-    let said = "`Smith, Jones &amp; Co` is not a client id";
-    assert!(refused.status == 400 && refused.text().contains(said), "{}", refused.text());
+    let many = "Smith, Jones & Co\n".repeat(21);
+    for (named, said) in [
+        (&*many, "Only these clients: at most 20 names are looked up"),
+        ("Smith, Jones", "the name or id `Smith, Jones`; did you mean `Smith, Jones &amp; Co`?"),
+    ] {
+        fields[4] = ("clientIds", named);
+        let refused = browser.post("/keys", &fields);
+        assert!(refused.status == 400 && refused.text().contains(said), "{}", refused.text());
+    }
     fields[4] = ("clientIds", &names);
     let issued = browser.post("/keys", &fields);
-    assert_eq!(issued.status, 201, "{}", issued.text());
+    let text = issued.text();
+    assert_eq!(issued.status, 201, "{text}");
+    assert!(
+        text.contains("<h2>New key: Dashboard</h2>") && !text.contains("name=\"name\""),
+        "{text}"
+    );
     let keys = api(&posture, "/api/keys");
     let mut ids = vec![json!(a), json!(b)];
     ids.sort_by_key(ToString::to_string);
