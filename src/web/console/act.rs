@@ -26,15 +26,22 @@ const OF_CONSOLE: [(&str, &str); 8] = [
     (Step::Remove.path(), "Remove a passkey"),
 ];
 
-/// All acts by their names, with their words, in the order of the words.
+/// All acts that change something, by their names, with their words, in the order of the words. Others are in the log only
+/// where they were refused.
 pub(super) fn all(summaries: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let own = OF_CONSOLE.iter().map(|(path, words)| {
         let method = if *path == RETURN { "GET" } else { "POST" };
         (format!("{method} {path}"), (*words).to_owned())
     });
-    let mut all: Vec<_> = summaries.clone().into_iter().chain(own).collect();
+    let changes = summaries.clone().into_iter().filter(|it| !it.0.starts_with("GET "));
+    let mut all: Vec<_> = changes.chain(own).collect();
     all.sort_by(|a, b| a.1.cmp(&b.1));
     all
+}
+
+/// The id of the API key in the path of a request.
+pub(super) fn key(about: &str) -> Option<&str> {
+    about.strip_prefix("/api/keys/")?.split('/').next()
 }
 
 /// The id of the client in the path of a request, and what else the path says.

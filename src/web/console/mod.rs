@@ -13,6 +13,7 @@ mod named;
 mod oidc;
 mod page;
 mod passkey;
+mod profile;
 mod session;
 mod sessions;
 mod tables;

@@ -109,7 +109,8 @@ pub(super) fn model(console: &Console, visit: &Visit) -> Model {
     let done = find(&visit.query, "done").and_then(tables::done);
     let mut model = bare(console);
     model.extend([
-        ("me", Value::from(user.display_name.clone().unwrap_or_else(|| user.email.clone()))),
+        // As entries of the audit log and decisions name the user.
+        ("me", Value::from(user.email.clone())),
         ("role", Value::from(user.role.as_str())),
         ("is_admin", Value::from(Role::Admin <= user.role)),
         ("token", Value::from(visit.secret.form_token())),

@@ -10,7 +10,7 @@ use minijinja::{
 };
 
 use super::call::{Pairs, encoded, with_query};
-use super::{act, chart, tables};
+use super::{act, chart, profile, tables};
 use crate::app::App;
 use crate::clock::Time;
 
@@ -103,7 +103,12 @@ pub(super) fn environment(
     all.add_filter("position", |text: &str| text.parse::<u64>().unwrap_or(0));
     all.add_filter("number", number);
     all.add_filter("dollars", dollars);
+    all.add_filter("bytes", bytes);
     all.add_filter("words", words);
+    all.add_filter("reason", |text: &str| words(Some(profile::in_words(text))));
+    all.add_function("profile_questions", || Value::from(Serde(profile::QUESTIONS)));
+    // The name of a user without the word for it.
+    all.add_filter("who", |by: &str| by.strip_prefix("user ").unwrap_or(by).to_owned());
     let acts = Value::from(Serde(act::all(&summaries)));
     all.add_function("acts", move || acts.clone());
     all.add_filter("act", move |action: &str| act::in_words(&summaries, action));
@@ -115,8 +120,14 @@ pub(super) fn environment(
     all.add_function("bar", |parts: Points| Value::from_safe_string(chart::bar(&parts)));
     all.add_function("line", |points: Points| line(&points));
     all.add_filter("score_points", |events: Value| score_points(&events));
-    let app = Arc::clone(app);
-    all.add_function("client_name", move |id: &str| client_name(&app, id));
+    let known = Arc::clone(app);
+    all.add_function("client_name", move |id: &str| client_name(&known, id));
+    let known = Arc::clone(app);
+    all.add_function("framework_name", move |id: &str| framework_name(&known, id));
+    let known = Arc::clone(app);
+    all.add_function("attested_days", move |code: &str| attested_days(&known, code));
+    let known = Arc::clone(app);
+    all.add_function("find_key", move |id: &str| find_key(&known, id));
     all
 }
 
@@ -195,6 +206,19 @@ fn dollars(value: Option<i64>) -> String {
     value.map(|it| format!("${}", chart::grouped(it))).unwrap_or_default()
 }
 
+/// The size of a file.
+fn bytes(n: u64) -> String {
+    const KIB: u64 = 1024;
+    const MIB: u64 = KIB * KIB;
+    if n < KIB {
+        return format!("{n} bytes");
+    }
+    if n < MIB {
+        return format!("{} KiB", n.div_ceil(KIB));
+    }
+    format!("{}.{} MiB", n / MIB, n % MIB * 10 / MIB)
+}
+
 /// What people call a value of the API: `non_compliant` is "not compliant".
 fn words(value: Option<String>) -> String {
     let value = value.unwrap_or_default();
@@ -247,10 +271,31 @@ fn score_points(events: &Value) -> Result<Vec<Value>, Error> {
     Ok(points)
 }
 
-/// What an entry of the audit log is about: the client in its path, if there is one, and the rest.
+/// What an entry of the audit log is about: the client or the API key in its path, if there is one, and the rest.
 fn about(about: &str) -> Value {
     let (client, rest) = act::about(about);
-    context! { client, rest }
+    context! { client, rest, key => act::key(about) }
+}
+
+/// The name and the prefix of the API key with an id. Nothing if there is none.
+fn find_key(app: &App, id: &str) -> Value {
+    let found = id.parse().ok().and_then(|it| app.access.keyring.find(it));
+    found.map_or_else(
+        || Value::from(()),
+        |it| context! { name => &it.key.name, prefix => &it.key.prefix },
+    )
+}
+
+/// How long an attestation of a control counts that says nothing else.
+fn attested_days(app: &App, code: &str) -> Option<u16> {
+    app.catalog().get_control(code).ok().map(|it| it.max_age_days)
+}
+
+/// The name of a framework in an answer that has only its id.
+fn framework_name(app: &App, id: &str) -> String {
+    let catalog = app.catalog();
+    let found = id.parse().ok().and_then(|it| catalog.find_framework(it));
+    found.map_or_else(|| id.to_owned(), |it| it.name.clone())
 }
 
 /// The name of a client in an answer that has only its id.

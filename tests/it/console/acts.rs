@@ -55,6 +55,10 @@ fn entries_of_the_audit_log_are_filtered_on_its_page_and_name_keys() {
     let named =
         format!("<a href=\"/keys#key-{prefix}\">PSA &lt;b&gt;</a> <small>key {prefix}</small>");
     assert!(page.contains(&named), "{named}: {page}");
+    // What is done to a key names it, too, and the filter offers what changes something.
+    let issued = format!("\"/api/keys\"><a href=\"/keys#key-{prefix}\">PSA &lt;b&gt;</a>");
+    assert!(page.contains(&issued), "{issued}: {page}");
+    assert!(page.contains("<option value=\"POST /api/keys\">") && !page.contains("\"GET /api"));
     let keys = browser.get("/keys").text();
     assert!(keys.contains(&format!("id=\"key-{prefix}\"")), "{keys}");
     let n_rows = |query: &str| {
