@@ -24,6 +24,28 @@ const FILE_NAME: &str = "fileName";
 
 const NO_FILE: &str = "Choose a file first.";
 
+/// What operations say about options of the command, and what the page has in place of them. The first that fits counts.
+const IN_WORDS_OF_PAGES: [(&str, &str); 6] = [
+    (
+        "If the file shows the current state, repeat with --observed-at now",
+        "If it shows the present state, check “The file shows the present state” and import it again",
+    ),
+    (
+        "repeat with --observed-at and that time, or with --observed-at now if it shows the current state",
+        "if it shows the present state, check “The file shows the present state” and import it again",
+    ),
+    (
+        "repeat with --bind (bind=true)",
+        "check “The tenants and accounts in the file are this client’s” under “More choices” and import it again",
+    ),
+    (
+        "repeat with --source and a name for it",
+        "enter a name for it in “Name of the source” under “More choices”",
+    ),
+    ("pass --format with one of", "set “Format” under “More choices” to one of"),
+    ("pass --format", "set “Format” under “More choices” to"),
+];
+
 /// Calls the operation of an action with the file of the form.
 ///
 /// # Errors
@@ -72,9 +94,17 @@ pub(super) async fn call_with_file(
         let target = fill(action.target, &visit.parts, &form);
         let sent = Sent::File(Body::from_async_read(part.into_async_read()));
         let method = action.method.clone();
-        let answer = call(&console.operations, &visit.caller, method, &target, sent).await;
+        let mut answer = call(&console.operations, &visit.caller, method, &target, sent).await;
+        if let Some(message) = answer.body.pointer_mut("/error/message") {
+            *message = in_words_of_pages(message.as_str().unwrap_or_default()).into();
+        }
         return Ok((visit, form, answer));
     }
+}
+
+fn in_words_of_pages(message: &str) -> String {
+    let found = IN_WORDS_OF_PAGES.iter().find(|it| message.contains(it.0));
+    found.map_or_else(|| message.to_owned(), |it| message.replace(it.0, it.1))
 }
 
 /// The text of a field. `None`: it is too long, no text, or it broke off.

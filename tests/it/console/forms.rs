@@ -82,7 +82,7 @@ fn what_an_import_did_is_a_page_to_come_back_to() {
     assert!(known.contains("This file was imported before."), "{known}");
     // A file that changes nothing says that, too.
     let second = browser.get(&send(&[])).text();
-    assert!(second.contains("No control has another status than before."), "{second}");
+    assert!(second.contains("No control changed status."), "{second}");
     // A colleague sees it, and a viewer cannot undo it.
     add_user(&posture, "vi", "viewer", &[&client]);
     let viewer = Browser::signed_in(posture.address, "vi").get(address);
@@ -113,6 +113,28 @@ fn a_form_with_a_file_is_refused_as_others_are() {
     }
     let imports = posture.operator("GET", &format!("/api{path}"), &Value::Null).json();
     assert_eq!(imports["pagination"]["total"], 0);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_in_the_words_of_the_page() {
+    let (posture, _) = with_admin();
+    let client = posture.client("A");
+    posture.pass_days(100);
+    let browser = Browser::signed_in(posture.address, "ada");
+    let path = format!("/clients/{client}/imports");
+    let token = browser.token(&path);
+    let old = prowler(&[("iam_root_mfa_enabled", "FAIL", "critical", "root")]);
+    for (file, said) in [
+        (&*old, "If it shows the present state, check “The file shows the present state” and"),
+        (&b"nothing that any tool writes"[..], "set “Format” under “More choices” to one of"),
+    ] {
+        let refused = browser.upload(&path, &[("token", &token)], ("a.csv", file));
+        let text = refused.text();
+        assert_eq!(refused.status, 400, "{text}");
+        assert!(text.contains(said) && !text.contains(" --"), "{said}: {text}");
+    }
+    let present = [("token", token.as_str()), ("observedAt", "now")];
+    assert_eq!(browser.upload(&path, &present, ("a.csv", &old)).status, 303);
 }
 
 #[test]
@@ -244,7 +266,8 @@ fn a_control_is_attested_with_a_file() {
     assert_eq!(added.status, 303, "{}", added.text());
     let page = browser.get(added.header("location").unwrap()).text();
     assert!(
-        page.contains("The file is in the register. Now attest the control with it."),
+        page.contains("The file is in the register. Now attest the control with it.")
+            && page.contains("<small>17 bytes</small>"),
         "{page}"
     );
     let entry = api(&posture, &format!("/api/clients/{client}/evidence"))[0].clone();

@@ -86,7 +86,7 @@ pub(super) const ACTIONS: &[Action] = &[
         path: "/start/:client/import",
         page: "/start",
         method: Method::POST,
-        target: "/api/clients/:client/imports?fileName=?fileName",
+        target: "/api/clients/:client/imports?fileName=?fileName&observedAt=?observedAt",
         sent: Sending::File,
         then: Then::To("/start", "The file is imported."),
     },
