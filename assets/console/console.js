@@ -38,6 +38,18 @@ document.addEventListener("change", (event) => {
   if (form && event.target.matches("select")) form.requestSubmit();
 });
 
+// Cells with the names of their columns, for narrow screens, where rows are stacked.
+function labelCells(root) {
+  for (const table of root.querySelectorAll("table")) {
+    const names = Array.from(table.tHead?.rows[0]?.cells ?? [], (it) => it.querySelector(".hidden") ? "" : it.textContent);
+    for (const row of table.tBodies[0]?.rows ?? []) {
+      for (const cell of row.querySelectorAll("td:not([colspan])")) {
+        if (names[cell.cellIndex]) cell.dataset.label = names[cell.cellIndex];
+      }
+    }
+  }
+}
+
 // One box for all boxes of a name.
 for (const all of document.querySelectorAll("[data-all]")) {
   all.closest("label").hidden = false;
@@ -56,6 +68,7 @@ function refresh(part) {
       if (!answer.ok || answer.redirected || !fresh) return;
       part.replaceWith(fresh);
       showTimes(fresh);
+      labelCells(fresh);
       if (fresh.dataset.refresh) refresh(fresh);
     } catch {
       refresh(part);
@@ -122,4 +135,5 @@ function offerPasskey(form) {
 
 for (const form of document.querySelectorAll("form[data-passkey]")) offerPasskey(form);
 showTimes(document);
+labelCells(document);
 for (const part of document.querySelectorAll("[data-refresh][id]")) refresh(part);
