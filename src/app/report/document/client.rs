@@ -52,9 +52,9 @@ fn trend(language: Language, it: &Standing) -> Vec<Block> {
         let (score, day) = (first.1, to);
         blocks.push(Block::Text(say!(
             language,
-            "There is one day with a score so far: {score} on {day}. The line starts with the second.",
-            "Il n’y a qu’un jour avec un pointage jusqu’à maintenant\u{a0}: {score} le {day}. La courbe commencera \
-             au deuxième."
+            "There is one day with a score so far: {score} on {day}. A line will be drawn from the second day on.",
+            "Il n’y a qu’un jour avec un pointage jusqu’à maintenant\u{a0}: {score} le {day}. Une courbe sera \
+             tracée à partir du deuxième jour."
         )));
         return blocks;
     }

@@ -199,11 +199,15 @@ fn risks(language: Language, it: &Standing) -> String {
         ["risk is open", "risks are open"],
         ["risque est ouvert", "risques sont ouverts"],
     );
-    let (critical, high) = (number(language, critical), number(language, high));
+    let or_none = |n| match n {
+        0 => of(language, "none", "aucun").to_owned(),
+        _ => number(language, n),
+    };
+    let (critical, high) = (or_none(critical), or_none(high));
     say!(
         language,
-        "{all}: {critical} of critical and {high} of high severity.",
-        "{all}\u{a0}: {critical} de gravité critique et {high} de gravité élevée."
+        "{all}: {critical} critical, {high} high.",
+        "{all}\u{a0}: {critical} de gravité critique, {high} de gravité élevée."
     )
 }
 
