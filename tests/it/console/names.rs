@@ -102,6 +102,29 @@ fn what_became_of_a_risk_is_said_in_words() {
 }
 
 #[test]
+fn pages_of_a_client_say_where_they_belong_and_ask_in_the_words_of_its_settings() {
+    let (posture, browser) = with_admin();
+    let client = posture.client("Acme <b>");
+    let at = |path: &str| browser.get(&format!("/clients/{client}{path}")).text();
+    let requirement = at("/frameworks/HIPAA/164.312%28a%29%281%29");
+    assert!(requirement.contains("<li>AWS: used or not? "), "{requirement}");
+    assert!(at("/settings").contains("<label>AWS <select"));
+    for (page, tab) in [
+        (at(""), "Overview"),
+        (at("/frameworks/HIPAA"), "Overview"),
+        (requirement, "Overview"),
+        (at("/controls/GOV-04"), "Controls"),
+        (at("/settings"), "Settings"),
+    ] {
+        let nav =
+            page.split("<nav class=\"trail\"").nth(1).unwrap().split("</nav>").next().unwrap();
+        assert!(nav.contains("<strong>Acme &lt;b&gt;</strong>"), "{nav}");
+        let current: Vec<_> = nav.split(" aria-current=\"page\">").skip(1).collect();
+        assert!(current.len() == 1 && current[0].starts_with(tab), "{tab}: {nav}");
+    }
+}
+
+#[test]
 fn risks_of_a_client_are_in_the_order_that_is_asked_for() {
     let (posture, browser) = with_admin();
     let body = json!({"name": "A", "industry": "Healthcare", "employeeCount": 80});
@@ -141,7 +164,7 @@ fn the_morning_shows_what_changed_since_the_day_before() {
     let shows = |browser: &Browser, query: &str| {
         let page = browser.get(&format!("/{query}")).text();
         let now = page.split("<h2>What changed").nth(1).unwrap();
-        (now.contains("risk item created") || now.contains("critical risk"), now.to_owned())
+        (now.contains("new risk: ") || now.contains("critical risk"), now.to_owned())
     };
     let (is_shown, section) = shows(&browser, "");
     assert!(is_shown, "{section}");

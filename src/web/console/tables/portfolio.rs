@@ -12,7 +12,7 @@ use crate::web::console::form::Kind::{
 const FRAMEWORKS: Read = read("frameworks", "/api/frameworks");
 const KINDS: Read = read("kinds", "/api/connection-kinds");
 /// What happened since a day ago, without that sources were read: they are, every night.
-const NEWS: &str = "/api/events?newest=true&since=?since=:dayAgo&limit=50&type=compliance_status_changed\
+const NEWS: &str = "/api/events?newest=true&since=?since=:dayAgo&before=?before&limit=50&type=compliance_status_changed\
     &type=compliance_drift_detected&type=evidence_expiring&type=security_score_changed\
     &type=security_score_threshold_crossed&type=critical_risk_detected\
     &type=risk_item_created&type=risk_item_resolved&type=mfa_disabled\

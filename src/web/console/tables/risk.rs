@@ -70,7 +70,7 @@ pub(super) const ACTIONS: &[Action] = &[
         method: Method::POST,
         target: "/api/tasks",
         sent: Sending::Each(&["client", "risk"], TASK),
-        then: Then::To("/tasks", "The tasks are made, one for each chosen risk."),
+        then: Then::To("/tasks", "The tasks are created, one for each chosen risk."),
     },
     Action {
         name: "accept-risk",
@@ -97,7 +97,7 @@ pub(super) const ACTIONS: &[Action] = &[
         method: Method::POST,
         target: "/api/tasks",
         sent: Sending::Fields(TASK),
-        then: Then::To("/clients/:client/tasks", "The task is made."),
+        then: Then::To("/clients/:client/tasks", "The task is created."),
     },
     Action {
         name: "accept-client-risks",
@@ -118,6 +118,9 @@ pub(super) const ACTIONS: &[Action] = &[
         method: Method::POST,
         target: "/api/tasks",
         sent: Sending::Each(&["risk"], TASK),
-        then: Then::To("/clients/:client/tasks", "The tasks are made, one for each chosen risk."),
+        then: Then::To(
+            "/clients/:client/tasks",
+            "The tasks are created, one for each chosen risk.",
+        ),
     },
 ];
