@@ -51,7 +51,7 @@ pub fn carry(stored: &[OpenRisk], posture: &Posture, changes: &[Change], now: Ti
                     risk: risk.clone(),
                     closed: None,
                     occurrence: before.occurrence + u32::from(is_new),
-                    opened_at: if is_new { now } else { before.opened_at },
+                    opened_at: before.closed.map_or(before.opened_at, |_| now),
                     accepted,
                     ..before.clone()
                 }

@@ -113,7 +113,7 @@ impl App {
         self.write_risk(caller, client, write).await
     }
 
-    /// The risk is shown again. A risk that is not accepted is not changed.
+    /// The risk is shown again, as old as it is. A risk that is not accepted is not changed.
     async fn unaccept_risk(
         &self,
         caller: &Caller,
@@ -129,7 +129,6 @@ impl App {
                 return Ok(open);
             }
             open.occurrence += 1;
-            open.opened_at = now;
             batch.put_risk(&open)?;
             for event in event::risk::shown_again(&open, now) {
                 event.add(batch)?;

@@ -36,9 +36,9 @@ pub struct OpenRisk {
     pub created_at: Time,
     /// `None` while it is open.
     pub closed: Option<Closed>,
-    /// How often it was opened, from 1.
+    /// How often it was announced as open, from 1: when it was opened, and when an acceptance ended.
     pub occurrence: u32,
-    /// When it was last opened.
+    /// When it was last opened. An acceptance does not change it.
     pub opened_at: Time,
     /// Accepted, so that it is not shown. Ends with the first assessment after the acceptance expired.
     pub accepted: Option<Acceptance>,

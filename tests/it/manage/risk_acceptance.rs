@@ -127,6 +127,8 @@ fn a_risk_is_shown_again_when_its_acceptance_ends() {
         assert_eq!(ids(&listed(&posture, &client)), ids(&before), "with the id that it had");
         assert_eq!(occurrences(&posture, "risk_item_created", &risk), [2]);
         assert_eq!(occurrences(&posture, "critical_risk_detected", &risk), [1, 2]);
+        let one = posture.operator("GET", &path(&client, &risk), &Value::Null).json();
+        assert_eq!(one["data"]["openedAt"], one["data"]["createdAt"], "it was there all the time");
         posture.pass_days(2);
         assert_eq!(occurrences(&posture, "risk_item_created", &risk), [2], "once");
     }
@@ -137,12 +139,12 @@ fn an_acceptance_may_be_taken_back() {
     let (posture, client) = with_risks();
     let before = listed(&posture, &client);
     let risk = critical(&posture, &client);
-    accept(&posture, &client, &risk, 30);
+    let opened_at = accept(&posture, &client, &risk, 30)["openedAt"].clone();
     posture.pass_s(60);
     let no = json!({"accepted": false});
     let changed = patched(&posture, &path(&client, &risk), &no);
     assert_eq!((&changed["acceptance"], &changed["occurrence"]), (&Value::Null, &json!(2)));
-    assert_eq!(changed["openedAt"], posture.now().to_string());
+    assert_eq!(changed["openedAt"], opened_at, "it was there all the time");
     assert_eq!(listed(&posture, &client), before);
     assert_eq!(occurrences(&posture, "risk_item_created", &risk), [2]);
     assert_eq!(occurrences(&posture, "critical_risk_detected", &risk), [1, 2]);
@@ -190,9 +192,12 @@ fn nothing_more_is_said_of_an_accepted_risk_that_goes_away() {
     import(&posture, &client, "again=true", MIXED);
     assert!(listed(&posture, &client).iter().all(|it| it["id"] != risk.as_str()));
     assert_eq!(occurrences(&posture, "critical_risk_detected", &risk), [1]);
+    let back_at = posture.now().to_string();
     posture.pass_days(29);
     assert_eq!(critical(&posture, &client), risk);
     assert_eq!(occurrences(&posture, "risk_item_created", &risk), [2]);
+    let one = posture.operator("GET", &path(&client, &risk), &Value::Null).json();
+    assert_eq!(one["data"]["openedAt"], back_at, "it was away until then");
 }
 
 #[test]

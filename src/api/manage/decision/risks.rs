@@ -45,9 +45,9 @@ pub struct ManagedRiskView {
     /// The control that fails. Null: it is a finding that no control is mapped to.
     control_code: Null<String>,
     created_at: When,
-    /// How often the risk was opened, from 1.
+    /// How often the risk was announced as open, from 1: when it was opened, and when an acceptance ended.
     occurrence: u32,
-    /// When it was last opened.
+    /// Since when it is open. Neither an acceptance nor its end changes that.
     opened_at: When,
     /// False if the evidence for it has expired.
     verified: bool,
