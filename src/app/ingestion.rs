@@ -238,7 +238,7 @@ impl App {
         let rows = self.store.client_store(client);
         let import = match self.import_file(&rows, order, content).await? {
             Imported::Changed(outcome) => outcome.import,
-            Imported::Known(import) => *import,
+            Imported::Known(known) => known.0,
         };
         let unused = import.skipped.iter().filter(|it| !it.0.starts_with(NO_RESULT));
         Ok(Ingested {

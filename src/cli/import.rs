@@ -184,11 +184,42 @@ fn show(json: bool, file: &str, answer: &Value) -> Result<()> {
         cell("assetsAdded"),
         cell("assetsUpdated")
     ))?;
+    show_age(import)?;
     for skipped in print::rows(&import["skipped"]) {
         let (count, reason) = (print::cell(&skipped["count"]), print::cell(&skipped["reason"]));
         print::line(&format!("  skipped {count}: {reason}"))?;
     }
     show_changes(&data["changed"])
+}
+
+/// Who says when the facts were observed, if it is not the file, and how many are too old to count.
+fn show_age(import: &Value) -> Result<()> {
+    if import["observedAtGiven"] == Value::Bool(true) {
+        print::line(&format!("  observed {}", observed(import)))?;
+    }
+    let n_outdated = import["factsOutdated"].as_u64().unwrap_or(0);
+    if n_outdated == 0 {
+        return Ok(());
+    }
+    print::line(&format!(
+        "  {n_outdated} of {} are older than their controls allow and do not count; if the file shows the present state, \
+         repeat with --again --observed-at now",
+        print::count(&import["facts"], "fact")
+    ))
+}
+
+/// The newest time of an import's facts, and who says so, if it is not the file.
+fn observed(import: &Value) -> String {
+    let at = print::cell(&import["observedTo"]);
+    if import["observedAtGiven"] != Value::Bool(true) {
+        return at;
+    }
+    let file = &import["fileObservedAt"];
+    if file.is_null() {
+        format!("{at} (declared)")
+    } else {
+        format!("{at} (declared; the file says {})", print::cell(file))
+    }
 }
 
 fn show_changes(changed: &Value) -> Result<()> {
@@ -227,11 +258,11 @@ fn show_questions(client: &str, answer: &Value) -> Result<()> {
 
 fn list(options: &Config, json: bool, client: &str) -> Result<()> {
     let all = client_name::list(options, client, "imports", LIMIT_MAX)?;
-    let heading = ["ID", "AT", "SOURCE", "FORMAT", "FILE", "FACTS", "UNDONE"];
+    let heading = ["ID", "AT", "SOURCE", "FORMAT", "FILE", "FACTS", "OBSERVED", "UNDONE"];
     print::list(json, &all, ("no imports", &heading), |it| {
-        ["id", "at", "source", "format", "fileName", "facts", "undoneAt"]
-            .map(|name| print::cell(&it[name]))
-            .to_vec()
+        let cell = |name: &str| print::cell(&it[name]);
+        let start = ["id", "at", "source", "format", "fileName", "facts"].map(cell);
+        [start.as_slice(), &[observed(it), cell("undoneAt")]].concat()
     })
 }
 

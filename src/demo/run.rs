@@ -141,6 +141,7 @@ impl ToolRun<'_> {
             scopes: vec![scope],
             observed_from: Some(self.at),
             observed_to: Some(self.at),
+            file_observed_at: None,
         }
     }
 

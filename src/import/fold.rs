@@ -99,6 +99,8 @@ pub struct Folded {
     pub observed_from: Option<Time>,
     /// Of the newest check. `None`: there was none, or none had a time.
     pub observed_to: Option<Time>,
+    /// The newest time of a check or system in the file, also when another time counts for all of them.
+    pub file_observed_at: Option<Time>,
 }
 
 /// Takes records in any order.
@@ -117,6 +119,7 @@ pub struct Fold {
     scopes: BTreeSet<String>,
     observed_from: Option<Time>,
     observed_to: Option<Time>,
+    file_observed_at: Option<Time>,
 }
 
 /// One check in one scope.
@@ -151,6 +154,7 @@ impl Fold {
             scopes: BTreeSet::new(),
             observed_from: None,
             observed_to: None,
+            file_observed_at: None,
         }
     }
 
@@ -173,7 +177,7 @@ impl Fold {
             Record::System(system) => {
                 self.count_record()?;
                 let observed_at = self.time_of(system.observed_at);
-                self.note_time(observed_at);
+                self.note_time(observed_at, system.observed_at);
                 self.add_asset(system.seen.clone())?;
                 self.systems.add_system(ScannedSystem { observed_at, ..system });
                 Ok(())
@@ -226,7 +230,9 @@ impl Fold {
         }
     }
 
-    fn note_time(&mut self, observed_at: Option<Time>) {
+    /// `in_file`: the time as the file has it.
+    fn note_time(&mut self, observed_at: Option<Time>, in_file: Option<Time>) {
+        self.file_observed_at = self.file_observed_at.max(in_file);
         if let Some(time) = observed_at {
             self.observed_from = Some(self.observed_from.map_or(time, |it| it.min(time)));
             self.observed_to = self.observed_to.max(Some(time));
@@ -254,7 +260,7 @@ impl Fold {
 
     fn add_check(&mut self, check: Check) -> Result<()> {
         let observed_at = self.time_of(check.observed_at);
-        self.note_time(observed_at);
+        self.note_time(observed_at, check.observed_at);
         let tool = check.tool.unwrap_or(self.origin.tool);
         let parts = [&check.scope, tool, &check.check, &check.subject.id];
         let hash = parts.into_iter().fold(0, |seed, it| xxh3_64_with_seed(it.as_bytes(), seed));
@@ -313,6 +319,7 @@ impl Fold {
             scopes: self.scopes.into_iter().collect(),
             observed_from: self.observed_from,
             observed_to: self.observed_to,
+            file_observed_at: self.file_observed_at,
         }
     }
 }

@@ -70,6 +70,7 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_IMPORT_DIGEST`], digest, at (falling), import. Value: nothing. Invariant: one for
 /// each import.
 /// Key: [`FACT_IMPORT_CHANGE`], import. Value: `PostureChange`. Invariant: the import is there. None for those of earlier releases.
+/// Key: [`FACT_IMPORT_AGE`], import. Value: `ImportAge`. Invariant: the import is there. None for those of earlier releases.
 /// Key: [`FACT_IMPORT_COUNT`]. Value: u64, how many imports there are. Written with the first import of this release.
 /// Key: [`FACT_SOURCE`], source, scope. Value: `Source`.
 /// Key: [`FACT_EVIDENCE`], evidence id. Value: `Evidence`.
@@ -101,6 +102,7 @@ pub(super) const FACT_EVIDENCE: u8 = 9;
 pub(super) const FACT_EVIDENCE_SOURCE: u8 = 10;
 pub(super) const FACT_IMPORT_COUNT: u8 = 11;
 pub(super) const FACT_IMPORT_CHANGE: u8 = 12;
+pub(super) const FACT_IMPORT_AGE: u8 = 13;
 pub(super) const FACT_MEMBER: u8 = 20;
 pub(super) const FACT_PART: u8 = 21;
 pub(super) const FACT_HEALTH: u8 = 22;

@@ -62,6 +62,7 @@ impl RunLabel<'_> {
             scopes: groups.iter().map(|it| it.scope.clone()).collect(),
             observed_from: Some(self.at),
             observed_to: Some(self.at),
+            file_observed_at: None,
         };
         let mut intake = Intake { run, ..Intake::of(new, folded) };
         intake.import.complete = complete;

@@ -45,15 +45,17 @@ pub(super) fn decide(
     }
     batch.note_object(&id);
     batch.put_import(&import)?;
+    let age = if intake.is_undoing() { batch.find_import_age(id)? } else { Some(plan.age) };
     let mut announced = assess::apply(batch, &plan.assessment)?;
     if plan.course == Course::AtOnce && !intake.is_undoing() {
         announced.n_events += announce_run(batch, &import, &intake.run, now)?;
     }
     if !intake.is_undoing() {
         batch.put_import_change(id, &announced)?;
+        batch.put_import_age(id, &plan.age)?;
     }
     let n_retired = counts.n_retired;
-    let outcome = IntakeOutcome { import, announced, moved: plan.moved.clone(), n_retired };
+    let outcome = IntakeOutcome { import, age, announced, moved: plan.moved.clone(), n_retired };
     if let Some(it) = &intake.idempotent {
         batch.put_answer(&it.key, &it.answer(&outcome, now))?;
     }

@@ -20,6 +20,9 @@ pub struct FactsBody {
     pub(in crate::app) apps: Option<Vec<AppBody>>,
     pub(in crate::app) evidence: Option<Vec<PushedEvidence>>,
     pub(in crate::app) sync: Option<SyncBody>,
+    /// The facts show the present state, whatever time the body has.
+    #[serde(skip)]
+    pub(in crate::app) is_declared_current: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -103,6 +106,6 @@ impl FactsBody {
     /// Dates the facts now, whatever time the body has.
     #[must_use]
     pub fn observed_now(self) -> Self {
-        Self { observed_at: None, ..self }
+        Self { is_declared_current: true, ..self }
     }
 }

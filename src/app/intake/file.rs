@@ -13,7 +13,6 @@ use crate::app::intake::list::Lists;
 use crate::app::intake::run::{Discovery, Intake, IntakeOutcome, NewRun};
 use crate::blocking::Cancellation;
 use crate::clock::Time;
-use crate::engine::vulnerability::{SCAN_DAYS, SystemScan};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
@@ -21,7 +20,7 @@ use crate::import::inventory::{self, Columns, Kind};
 use crate::import::unpack::{self, Fault, Packing};
 use crate::import::{self, Format, guess, known_formats};
 use crate::store::per_client::columns::ColumnPairs;
-use crate::store::per_client::import::Import;
+use crate::store::per_client::import::{Dating, Import, ImportAge};
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// A larger file is refused.
@@ -67,8 +66,11 @@ pub struct ImportRequest {
 pub enum Imported {
     Changed(Box<IntakeOutcome>),
     /// The same bytes were imported before, by this import. Nothing was done.
-    Known(Box<Import>),
+    Known(Box<KnownImport>),
 }
+
+/// An import of the past, and how current it was. `None`: it is of a release that did not keep it.
+pub type KnownImport = (Import, Option<ImportAge>);
 
 /// Counts and hashes the bytes that are read, and refuses more than [`FILE_BYTES_MAX`]. Reading fails once it is canceled.
 struct Measured<'a, R> {
@@ -123,7 +125,7 @@ impl App {
         let digest = whole.digest;
         // Locked from here on: the same file sent twice at once is imported once.
         let lock = self.clients.lock(rows.id()).await;
-        let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
+        let known = rows.read(move |snapshot| find_known(snapshot, &digest)).await?;
         if let Some(known) = known.filter(|_| !order.again) {
             self.intakes.count_known_file();
             return Ok(Imported::Known(Box::new(known)));
@@ -179,6 +181,13 @@ impl App {
     fn is_expired(&self, it: &crate::engine::fact::Observation, now: Time) -> bool {
         crate::engine::control::valid_until(&self.catalog(), it) <= now
     }
+}
+
+/// Finds the import in which exactly these bytes came before.
+pub(super) fn find_known(rows: &ClientSnapshot, digest: &[u8; 32]) -> Result<Option<KnownImport>> {
+    let Some(import) = rows.find_import_by_digest(digest)? else { return Ok(None) };
+    let age = rows.find_import_age(import.id)?;
+    Ok(Some((import, age)))
 }
 
 /// A file that was read to its end.
@@ -388,10 +397,9 @@ fn intake(
     let observed = folded.observations.iter().map(|it| it.observed_at);
     let times: Vec<Time> = observed.chain(folded.scans.iter().map(|it| it.at)).collect();
     let (oldest, newest) = (times.iter().min().copied(), times.iter().max().copied());
-    let is_outdated = |it: &SystemScan| it.at.plus_days(SCAN_DAYS) <= now;
     if let (ObservedAt::File, Some(newest)) = (order.observed_at, newest)
         && folded.observations.iter().all(is_expired)
-        && folded.scans.iter().all(is_outdated)
+        && folded.scans.iter().all(|it| it.is_outdated(now))
     {
         return Err(Error::invalid(format!(
             "all {} observations are too old to count (the newest is from {newest}); nothing was imported. If the file \
@@ -429,7 +437,14 @@ fn intake(
             },
         }
     });
+    let dating = match order.observed_at {
+        ObservedAt::File => Dating::File,
+        ObservedAt::Now => Dating::Now,
+        ObservedAt::At(_) => Dating::Given,
+    };
+    let age = ImportAge { dating, file_observed_at: folded.file_observed_at, n_outdated: 0 };
     let mut intake = Intake {
+        age,
         lists,
         seen_at,
         discovery: if format.is_about_hosts() {

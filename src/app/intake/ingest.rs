@@ -205,7 +205,8 @@ impl App {
             let conditions = lists.conditions.take();
             let assessment =
                 assess::plan(snapshot, &subject, &seen, &statements, conditions, &cause, now)?;
-            IntakePlan::of(snapshot, intake, assessment, lists, present, &baseline, now)
+            let assessed = (assessment, &**catalog);
+            IntakePlan::of(snapshot, intake, assessed, lists, present, &baseline, now)
         })
         .await
     }

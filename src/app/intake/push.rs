@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use sha2::{Digest, Sha256};
 
 use super::field::{bad, optional, text, time};
-use super::file::Imported;
+use super::file::{Imported, find_known};
 use super::listed::{apps, assets, identities};
 use crate::app::App;
 use crate::app::assessment::evidence::{NewEvidence, TITLE_CHARS_MAX};
@@ -31,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::import::fold::Folded;
 use crate::store::ClientStore;
+use crate::store::per_client::import::{Dating, ImportAge};
 
 /// A larger body is refused.
 pub const FACTS_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -103,7 +104,7 @@ impl App {
     ) -> Result<Imported> {
         let digest = intake.import.digest;
         let lock = self.clients.lock(rows.id()).await;
-        let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
+        let known = rows.read(move |snapshot| find_known(snapshot, &digest)).await?;
         if let Some(known) = known.filter(|_| !again) {
             self.intakes.count_known_file();
             return Ok(Imported::Known(Box::new(known)));
@@ -165,7 +166,7 @@ impl FactsReader<'_> {
             return bad("scope", format!("must be at most {LABEL_CHARS_MAX} characters"));
         }
         require_sizes(&body)?;
-        let at = self.observed_at(&body)?;
+        let (at, age) = self.observed_at(&body)?;
         let id = ImportId::random();
         let observations = self.observations(&body, (&source, id), at)?;
         let identities = body.identities.as_ref().map(|it| identities(it)).transpose()?;
@@ -201,11 +202,13 @@ impl FactsReader<'_> {
             scopes: vec![body.scope.clone()],
             observed_from: observed,
             observed_to: observed,
+            file_observed_at: age.file_observed_at,
         };
         let mut intake = Intake::of(new, folded);
         intake.import.complete = body.complete && body.observations.is_some();
         let shrinking = Shrinking::confirmed_if(body.confirm_shrink);
         Ok(Intake {
+            age,
             evidence,
             seen_at: at,
             run,
@@ -225,13 +228,21 @@ impl FactsReader<'_> {
         })
     }
 
-    fn observed_at(&self, body: &FactsBody) -> Result<Time> {
-        let Some(given) = &body.observed_at else { return Ok(self.now) };
-        let at = time("observedAt", given)?;
-        if self.now.plus_s(AHEAD_S_MAX) < at {
+    /// The time of the observations, and who said it.
+    fn observed_at(&self, body: &FactsBody) -> Result<(Time, ImportAge)> {
+        let said = body.observed_at.as_ref().map(|it| time("observedAt", it)).transpose();
+        if body.is_declared_current {
+            // What counts is not what the body says, right or wrong.
+            let file_observed_at = said.ok().flatten();
+            let age = ImportAge { dating: Dating::Now, file_observed_at, ..ImportAge::default() };
+            return Ok((self.now, age));
+        }
+        let said = said?;
+        if said.is_some_and(|it| self.now.plus_s(AHEAD_S_MAX) < it) {
             return bad("observedAt", "must not be in the future");
         }
-        Ok(at.min(self.now))
+        let at = said.map_or(self.now, |it| it.min(self.now));
+        Ok((at, ImportAge { file_observed_at: said, ..ImportAge::default() }))
     }
 
     fn evidence(&self, body: &FactsBody, by: &str) -> Result<Vec<NewEvidence>> {

@@ -11,6 +11,8 @@ use crate::app::intake::roster::{Corrections, ListsPlan};
 use crate::app::intake::source::Run;
 use crate::clock::Time;
 use crate::engine::asset::Seen;
+use crate::engine::catalog::Catalog;
+use crate::engine::control::valid_until;
 use crate::engine::fact::{CompleteRead, Observation};
 use crate::engine::vulnerability::SystemScan;
 use crate::error::Result;
@@ -20,7 +22,7 @@ use crate::store::ClientSnapshot;
 use crate::store::global::answer::{Answer, AnswerKey};
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::ObservationKey;
-use crate::store::per_client::import::{Import, PostureChange, SourceScope};
+use crate::store::per_client::import::{Import, ImportAge, PostureChange, SourceScope};
 use crate::store::per_client::roster::ListKind;
 
 /// How many scopes the record and the event of a run name. Both also have the total.
@@ -31,6 +33,8 @@ pub const N_SCOPES_KEPT: usize = 100;
 pub struct Intake {
     /// The run, as it will be stored. The counts of assets and facts are filled in later.
     pub import: Import,
+    /// How current it is. How many of its facts are too old is filled in later.
+    pub age: ImportAge,
     /// All scopes of the run. The record keeps the first [`N_SCOPES_KEPT`].
     pub scopes: Vec<String>,
     pub observations: Vec<Observation>,
@@ -90,8 +94,9 @@ impl Intake {
             complete: false,
             retracted_at: None,
         };
-        let Folded { scopes, observations, assets, scans, .. } = folded;
-        Self { scopes, observations, assets, scans, ..Self::empty(import, at) }
+        let Folded { scopes, observations, assets, scans, file_observed_at, .. } = folded;
+        let age = ImportAge { file_observed_at, ..ImportAge::default() };
+        Self { age, scopes, observations, assets, scans, ..Self::empty(import, at) }
     }
 
     /// Makes the intake that retracts the observations and complete reads of an earlier run.
@@ -109,6 +114,7 @@ impl Intake {
     fn empty(import: Import, seen_at: Time) -> Self {
         Self {
             import,
+            age: ImportAge::default(),
             scopes: Vec::new(),
             observations: Vec::new(),
             retracted: Vec::new(),
@@ -142,6 +148,7 @@ pub(super) struct IntakePlan {
     pub intake: Arc<Intake>,
     /// The run, as it will be stored.
     pub import: Import,
+    pub age: ImportAge,
     pub assessment: AssessmentPlan,
     pub evidence: Vec<Evidence>,
     /// What follows from lists and complete reads, beside what the intake observed.
@@ -186,13 +193,14 @@ impl IntakePlan {
     pub(super) fn of(
         rows: &ClientSnapshot,
         intake: Arc<Intake>,
-        assessment: AssessmentPlan,
+        (assessment, catalog): (AssessmentPlan, &Catalog),
         mut lists: ListsPlan,
         present: Vec<Observation>,
         baseline: &HashSet<String>,
         now: Time,
     ) -> Result<Self> {
         let mut import = intake.import.clone();
+        let age = age(catalog, &intake, &lists, now);
         let listed = intake.lists.as_ref();
         let context = StepContext {
             source: import.source.clone(),
@@ -224,6 +232,7 @@ impl IntakePlan {
         Ok(Self {
             intake,
             import,
+            age,
             assessment,
             evidence,
             derived,
@@ -285,10 +294,20 @@ pub enum Discovery {
 #[derive(Clone, Debug)]
 pub struct IntakeOutcome {
     pub import: Import,
+    /// `None`: an undone import of a release that did not keep it.
+    pub age: Option<ImportAge>,
     pub announced: PostureChange,
     /// How each list changed.
     pub moved: BTreeMap<ListKind, Moved>,
     pub n_retired: u32,
+}
+
+/// Returns how current a run is, with how many of its facts are too old to count.
+fn age(catalog: &Catalog, intake: &Intake, lists: &ListsPlan, now: Time) -> ImportAge {
+    let observed = intake.observations.iter().chain(&lists.observations);
+    let outdated = observed.filter(|it| valid_until(catalog, it) <= now);
+    let n_outdated = outdated.count() + lists.n_outdated(now);
+    ImportAge { n_outdated: u32::try_from(n_outdated).unwrap_or(u32::MAX), ..intake.age }
 }
 
 /// Returns the record that a source reported a scope.

@@ -1,11 +1,15 @@
 //! What sources saw of a client and what counts of it: per check, source and scope, the newest observation.
 
+use std::collections::BTreeMap;
+
 use crate::engine::catalog::Catalog;
 use crate::engine::control::controls_of;
 use crate::engine::fact::Observation;
 use crate::error::Result;
+use crate::id::ImportId;
 use crate::store::ClientSnapshot;
 use crate::store::per_client::fact::ObservationCursor;
+use crate::store::per_client::import::Dating;
 
 /// Which observations are wanted. `None`: all.
 #[derive(Clone, Debug, Default)]
@@ -38,4 +42,23 @@ pub fn list_observations(
     limit: usize,
 ) -> Result<Vec<(ObservationCursor, Observation)>> {
     rows.list_current_observations(after, limit, |it| filter.matches(catalog, it))
+}
+
+/// Returns of each observation that it is dated by who imported it, who declared that it shows the state at the time of
+/// the import.
+pub fn are_declared_current(
+    rows: &ClientSnapshot,
+    observations: &[(ObservationCursor, Observation)],
+) -> Result<Vec<bool>> {
+    let mut known: BTreeMap<ImportId, bool> = BTreeMap::new();
+    let mut all = Vec::with_capacity(observations.len());
+    for (_, it) in observations {
+        let is_declared = match known.get(&it.import) {
+            Some(is_declared) => *is_declared,
+            None => rows.find_import_age(it.import)?.is_some_and(|it| it.dating == Dating::Now),
+        };
+        known.insert(it.import, is_declared);
+        all.push(is_declared);
+    }
+    Ok(all)
 }

@@ -47,7 +47,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: ObservationComm
     print::list(json, &all, (empty, &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
         vec![
-            print::minute(&it["observedAt"]),
+            observed(it),
             cell("controlCodes"),
             cell("source"),
             cell("scope"),
@@ -55,6 +55,12 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: ObservationComm
             cell("title"),
         ]
     })
+}
+
+/// When it was seen, or declared to show the present state.
+fn observed(it: &Value) -> String {
+    let declared = it["declaredCurrent"] == Value::Bool(true);
+    print::minute(&it["observedAt"]) + if declared { " (declared)" } else { "" }
 }
 
 /// What came out of a check.

@@ -14,8 +14,8 @@ use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::per_client::read::reads_key;
 use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{
-    FACT_IMPORT, FACT_IMPORT_CHANGE, FACT_IMPORT_COUNT, FACT_IMPORT_DIGEST, FACT_IMPORT_TIME,
-    FACT_LIST, FACT_MEMBER, FACT_PART, FACT_SOURCE, FACTS,
+    FACT_IMPORT, FACT_IMPORT_AGE, FACT_IMPORT_CHANGE, FACT_IMPORT_COUNT, FACT_IMPORT_DIGEST,
+    FACT_IMPORT_TIME, FACT_LIST, FACT_MEMBER, FACT_PART, FACT_SOURCE, FACTS,
 };
 
 /// One imported file, push of facts, scan or connector run.
@@ -49,6 +49,28 @@ pub struct Import {
     pub complete: bool,
     /// When the import was undone.
     pub retracted_at: Option<Time>,
+}
+
+/// How current the facts of an import were when it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct ImportAge {
+    pub dating: Dating,
+    /// The newest time in the file itself, whatever time its observations were given. `None`: it has none.
+    pub file_observed_at: Option<Time>,
+    /// How many facts were too old to count.
+    pub n_outdated: u32,
+}
+
+/// Who said when the observations of an import were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub enum Dating {
+    /// What was imported.
+    #[default]
+    File,
+    /// Who imported it declared that it shows the state at the time of the import.
+    Now,
+    /// Who imported it gave another time.
+    Given,
 }
 
 /// How a posture moved, for the caller who caused it. Kept of imports.
@@ -91,6 +113,10 @@ fn change_key(id: ImportId) -> RowKey {
     RowKey::of(FACT_IMPORT_CHANGE).bytes(id.as_bytes())
 }
 
+fn age_key(id: ImportId) -> RowKey {
+    RowKey::of(FACT_IMPORT_AGE).bytes(id.as_bytes())
+}
+
 fn digest_start(digest: &[u8; 32]) -> RowKey {
     RowKey::of(FACT_IMPORT_DIGEST).bytes(digest)
 }
@@ -114,6 +140,11 @@ impl<R: Rows> ClientTransaction<R> {
     /// What it changed. `None`: it is of a release that did not keep it.
     pub fn find_import_change(&self, id: ImportId) -> Result<Option<PostureChange>> {
         self.find(FACTS, &change_key(id))
+    }
+
+    /// How current it was. `None`: it is of a release that did not keep it.
+    pub fn find_import_age(&self, id: ImportId) -> Result<Option<ImportAge>> {
+        self.find(FACTS, &age_key(id))
     }
 
     /// The newest import of exactly these bytes that was not undone.
@@ -215,6 +246,10 @@ impl ClientBatch<'_> {
         self.put(FACTS, &change_key(id), change)
     }
 
+    pub fn put_import_age(&mut self, id: ImportId, age: &ImportAge) -> Result<()> {
+        self.put(FACTS, &age_key(id), age)
+    }
+
     /// Whether it was there.
     pub fn remove_import(&mut self, id: ImportId) -> Result<bool> {
         let Some(import) = self.find_import(id)? else { return Ok(false) };
@@ -222,6 +257,7 @@ impl ClientBatch<'_> {
         self.put(FACTS, &RowKey::of(FACT_IMPORT_COUNT), &n)?;
         self.remove(FACTS, &time_key(id))?;
         self.remove(FACTS, &change_key(id))?;
+        self.remove(FACTS, &age_key(id))?;
         self.remove(FACTS, &digest_key(&import))?;
         self.remove(FACTS, &import_key(import.at, id))
     }

@@ -1,6 +1,6 @@
 //! Files that come in, whole or not.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{NOBODY, now_s, refusal, some_checks};
 use crate::harness::process::{Folder, Server};
@@ -49,6 +49,20 @@ fn a_file_that_cannot_be_read_whole_is_one_clear_error_and_changes_nothing() {
     }
     let out = folder.ok(&["import", "--client", &client, "--observed-at", "now", "old.json"]);
     assert!(out.contains("imported as"), "{out}");
+    let said = |text: &str| text.contains("(declared; the file says 20");
+    assert!(said(&out), "{out}");
+    assert!(said(&folder.ok(&["import", "list", "--client", &client])));
+    let facts = json!({
+        "source": "rmm", "observedAt": "2026-01-01T00:00:00Z",
+        "observations": [
+            {"control": "DAT-01", "status": "compliant", "validUntil": "2126-01-01T00:00:00Z"},
+            {"control": "END-04", "status": "compliant", "validUntil": "2026-01-02T00:00:00Z"},
+        ],
+    });
+    folder.write("facts.json", facts.to_string().as_bytes());
+    let out = folder.ok(&["import", "--client", &client, "--format", "facts", "facts.json"]);
+    assert!(out.contains("  1 of 2 facts are older than their controls allow and do not"), "{out}");
+    assert!(out.contains("repeat with --again --observed-at now"), "{out}");
 }
 
 #[test]

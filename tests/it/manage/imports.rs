@@ -28,7 +28,8 @@ fn an_outcome_counts_what_came_and_what_changed() {
         "id": shown["id"], "fileName": "report.csv", "format": "prowler-csv", "source": "weekly",
         "scopes": ["aws/111122223333"], "scopeCount": 1,
         "observedFrom": "2026-03-10T09:00:00.000Z", "observedTo": "2026-03-10T09:00:00.000Z",
-        "records": 6, "facts": 4, "assetsAdded": 4, "assetsUpdated": 0,
+        "observedAtGiven": true, "fileObservedAt": "2026-03-10T08:00:00.000Z",
+        "records": 6, "facts": 4, "factsOutdated": 0, "assetsAdded": 4, "assetsUpdated": 0,
         "skipped": [{"reason": "status MANUAL: needs a manual check", "count": 1}],
         "complete": false, "by": shown["by"], "at": "2026-03-10T09:00:00.000Z", "undoneAt": null,
     });
@@ -394,4 +395,69 @@ fn the_same_file_of_facts_sent_twice_at_once_is_taken_once() {
     let path = format!("/api/clients/{client}/imports");
     let imports = posture.operator("GET", &path, &Value::Null).json();
     assert_eq!(imports["pagination"]["total"], 20);
+}
+
+/// The report for people, and what of each observation is said to be declared current.
+fn shown_as_current(posture: &Posture, client: &str) -> (String, Vec<bool>) {
+    let path = format!("/api/clients/{client}/reports/posture?format=html&language=en");
+    let report = posture.operator("GET", &path, &Value::Null).text();
+    let observations = read(posture, &format!("/api/clients/{client}/observations"));
+    let all = observations.as_array().unwrap().iter();
+    (report, all.map(|it| it["declaredCurrent"].as_bool().unwrap()).collect())
+}
+
+#[test]
+fn what_is_declared_current_says_so_and_keeps_the_date_of_the_file() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let file = posture.import(&client, "", &prowler(MIXED)).json()["data"].clone();
+    let dates = ["observedAtGiven", "fileObservedAt", "observedTo"];
+    let dates_of = |import: &Value| dates.map(|it| import[it].clone());
+    let of_file = json!("2026-03-10T08:00:00.000Z");
+    assert_eq!(dates_of(&file["import"]), [json!(false), of_file.clone(), of_file.clone()]);
+    let (report, declared) = shown_as_current(&posture, &client);
+    assert!(!report.contains("declared current") && !declared.contains(&true), "{declared:?}");
+    posture.pass_days(200);
+    let outcome = import(&posture, &client, "again=true", MIXED);
+    let id = outcome["import"]["id"].as_str().unwrap();
+    let one = read(&posture, &format!("/api/clients/{client}/imports/{id}"))["import"].clone();
+    let list = read(&posture, &format!("/api/clients/{client}/imports"));
+    for import in [&outcome["import"], &one, &list[0]] {
+        let now = json!(posture.now().to_string());
+        assert_eq!(dates_of(import), [json!(true), of_file.clone(), now], "{import}");
+    }
+    let (report, declared) = shown_as_current(&posture, &client);
+    assert!(report.contains("declared current; the file is of March 10, 2026"), "{report}");
+    assert!(!declared.is_empty() && !declared.contains(&false), "{declared:?}");
+    let facts = json!({
+        "source": "rmm", "observedAt": "2026-03-09T00:00:00Z",
+        "observations": [{"control": "DAT-01", "status": "compliant"}],
+    });
+    let facts = facts.to_string().into_bytes();
+    let answer = posture.import(&client, "format=facts&observedAt=now", &facts).json();
+    let expected =
+        [json!(true), json!("2026-03-09T00:00:00.000Z"), json!(posture.now().to_string())];
+    assert_eq!(dates_of(&answer["data"]["import"]), expected);
+}
+
+#[test]
+fn an_import_counts_the_facts_that_are_already_too_old() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    posture.pass_days(50);
+    let text = String::from_utf8(prowler(MIXED)).unwrap();
+    // Of the four findings, those of the root account are new: two facts of three.
+    let renewed = text.lines().map(|line| {
+        let is_root = line.contains("user/root");
+        if is_root { line.replace("2026-03-10", "2026-04-28") } else { line.to_owned() }
+    });
+    let file: String = renewed.map(|line| line + "\n").collect();
+    let outcome = posture.import(&client, "", file.as_bytes()).json()["data"].clone();
+    let counts = |import: &Value| (import["facts"].clone(), import["factsOutdated"].clone());
+    assert_eq!(counts(&outcome["import"]), (json!(3), json!(1)));
+    let observations = read(&posture, &format!("/api/clients/{client}/observations"));
+    let outdated = observations.as_array().unwrap().iter().filter(|it| it["valid"] == false);
+    assert_eq!(outdated.count(), 1, "the same that does not count");
+    let declared = posture.import(&client, "again=true&observedAt=now", file.as_bytes()).json();
+    assert_eq!(counts(&declared["data"]["import"]), (json!(3), json!(0)));
 }

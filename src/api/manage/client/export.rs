@@ -31,7 +31,7 @@ use crate::api::wire::reply::Lines;
 use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::assessment::evidence::register;
-use crate::app::report::observation::{ObservationFilter, list_observations};
+use crate::app::report::observation::{ObservationFilter, are_declared_current, list_observations};
 use crate::app::report::vulnerability::{
     VulnerabilityCursor, VulnerabilityFilter, list_vulnerabilities,
 };
@@ -181,8 +181,10 @@ impl ExportSource {
             }
             ExportPart::Tasks { after } => return self.put_tasks(rows, written, after),
             ExportPart::Imports => {
-                let all = rows.list_imports()?.into_iter().map(ImportView::of);
-                all.for_each(|it| self.put(written, "import", &it));
+                for it in rows.list_imports()? {
+                    let age = rows.find_import_age(it.id)?;
+                    self.put(written, "import", &ImportView::of(it, age));
+                }
             }
             ExportPart::Observations { after } => {
                 return self.put_observations(rows, written, after.as_ref());
@@ -236,8 +238,11 @@ impl ExportSource {
         let all = ObservationFilter::default();
         let found = list_observations(rows, &catalog, &all, after, N_ROWS_AT_ONCE)?;
         let after = last_of_full(&found).map(|it| it.0.clone());
-        let views = found.into_iter().map(|it| ObservationView::of(it.1, &catalog, now));
-        views.for_each(|it| self.put(written, "observation", &it));
+        let declared = are_declared_current(rows, &found)?;
+        for ((_, it), declared) in found.into_iter().zip(declared) {
+            let view = ObservationView::of(it, declared, &catalog, now);
+            self.put(written, "observation", &view);
+        }
         Ok(after.map(|it| ExportPart::Observations { after: Some(it) }))
     }
 

@@ -15,7 +15,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, StretchReply};
 use crate::api::wire::view::{SeverityView, StatusView, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::report::observation::{ObservationFilter, list_observations};
+use crate::app::report::observation::{ObservationFilter, are_declared_current, list_observations};
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::control::{controls_of, valid_until};
@@ -51,6 +51,8 @@ pub struct ObservationView {
     findings: Null<String>,
     remediation: Null<String>,
     observed_at: When,
+    /// Who imported it declared that it shows the state at the time of the import, whatever date the file has.
+    declared_current: bool,
     valid_until: When,
     /// False: it has expired.
     valid: bool,
@@ -59,7 +61,7 @@ pub struct ObservationView {
 }
 
 impl ObservationView {
-    pub fn of(it: Observation, catalog: &Catalog, now: Time) -> Self {
+    pub fn of(it: Observation, declared_current: bool, catalog: &Catalog, now: Time) -> Self {
         let until = valid_until(catalog, &it);
         let controls = controls_of(catalog, &it).into_iter();
         let (counts, status) = match it.verdict {
@@ -86,6 +88,7 @@ impl ObservationView {
             findings: it.findings.into(),
             remediation: it.remediation.into(),
             observed_at: When(it.observed_at),
+            declared_current,
             valid_until: When(until),
             valid: now < until,
             import_id: Uid::of(it.import.as_bytes()),
@@ -152,8 +155,10 @@ impl Observations {
         let list = rows.read(move |snapshot| {
             let found =
                 list_observations(snapshot, &catalog, &filter, after.as_ref(), limit as usize + 1)?;
-            let found = Stretch::of(found, limit, |it| it.0.to_string());
-            Ok(found.map(|it| ObservationView::of(it.1, &catalog, now)))
+            let declared = are_declared_current(snapshot, &found)?;
+            let found = found.into_iter().zip(declared).collect();
+            let found = Stretch::of(found, limit, |((cursor, _), _)| cursor.to_string());
+            Ok(found.map(|((_, it), declared)| ObservationView::of(it, declared, &catalog, now)))
         });
         Ok(StretchReply::of(&list.await?))
     }

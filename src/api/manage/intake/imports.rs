@@ -19,7 +19,7 @@ use crate::api::wire::upload::{FileBody, Received};
 use crate::api::wire::view::{StatusView, Uid, When};
 use crate::api::wire::{body, param, reply};
 use crate::api::{Group, Web};
-use crate::app::intake::file::{FILE_BYTES_MAX, ImportRequest, Imported, ObservedAt};
+use crate::app::intake::file::{FILE_BYTES_MAX, ImportRequest, Imported, KnownImport, ObservedAt};
 use crate::app::intake::push::{FACTS_BYTES_MAX, FactsBody, Push};
 use crate::app::intake::upload::Upload;
 use crate::engine::catalog::Catalog;
@@ -28,8 +28,9 @@ use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::import::Format;
 use crate::import::inventory::Columns;
+use crate::page::Page;
 use crate::store::per_client::columns::ColumnPairs;
-use crate::store::per_client::import::{Import, PostureChange};
+use crate::store::per_client::import::{Dating, Import, ImportAge, PostureChange};
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// One import of a file, push of facts, or scan.
@@ -49,10 +50,18 @@ pub struct ImportView {
     scope_count: u32,
     observed_from: Null<When>,
     observed_to: Null<When>,
+    /// Who imported it gave the time of the observations, whatever date the file has. Null: a release that did not keep it
+    /// made the import.
+    observed_at_given: Null<bool>,
+    /// The newest time in the file itself. Null: it has none, or a release that did not keep it made the import.
+    file_observed_at: Null<When>,
     /// Records read.
     records: u64,
     /// Observations that were stored: one per check and scope.
     facts: u32,
+    /// How many of these were older than their controls allow when they were imported: they did not count. Null: a release
+    /// that did not keep it made the import.
+    facts_outdated: Null<u32>,
     assets_added: u32,
     assets_updated: u32,
     skipped: Vec<SkippedView>,
@@ -72,7 +81,7 @@ pub struct SkippedView {
 }
 
 impl ImportView {
-    pub fn of(import: Import) -> Self {
+    pub fn of(import: Import, age: Option<ImportAge>) -> Self {
         let skipped = |(reason, count)| SkippedView { reason, count };
         Self {
             id: Uid::of(import.id.as_bytes()),
@@ -83,8 +92,11 @@ impl ImportView {
             scope_count: import.n_scopes,
             observed_from: import.observed_from.map(When).into(),
             observed_to: import.observed_to.map(When).into(),
+            observed_at_given: age.map(|it| it.dating != Dating::File).into(),
+            file_observed_at: age.and_then(|it| it.file_observed_at).map(When).into(),
             records: import.n_records,
             facts: import.n_facts,
+            facts_outdated: age.map(|it| it.n_outdated).into(),
             assets_added: import.n_assets_new,
             assets_updated: import.n_assets_updated,
             skipped: import.skipped.into_iter().map(skipped).collect(),
@@ -145,14 +157,17 @@ impl OutcomeView {
         match it {
             Imported::Changed(outcome) => Self {
                 changed: ChangedView::of(&outcome.announced),
-                import: ImportView::of(outcome.import),
+                import: ImportView::of(outcome.import, outcome.age),
                 already_imported: false,
             },
-            Imported::Known(import) => Self {
-                import: ImportView::of(*import),
-                already_imported: true,
-                changed: ChangedView::default(),
-            },
+            Imported::Known(known) => {
+                let (import, age) = *known;
+                Self {
+                    import: ImportView::of(import, age),
+                    already_imported: true,
+                    changed: ChangedView::default(),
+                }
+            }
         }
     }
 }
@@ -182,7 +197,7 @@ pub struct ControlChangeView {
 }
 
 impl DetailView {
-    fn of(catalog: &Catalog, import: Import, change: Option<PostureChange>) -> Self {
+    fn of(catalog: &Catalog, (import, age): KnownImport, change: Option<PostureChange>) -> Self {
         let changed = change.as_ref().map(ChangedView::of).into();
         let control = |(code, before, after): (String, Status, Status)| {
             let found = catalog.find_control(&code);
@@ -195,7 +210,7 @@ impl DetailView {
         };
         let controls = change.map(|it| it.controls).unwrap_or_default();
         let controls = controls.into_iter().map(control).collect();
-        Self { import: ImportView::of(import), changed, controls }
+        Self { import: ImportView::of(import, age), changed, controls }
     }
 }
 
@@ -290,8 +305,15 @@ impl Imports {
     ) -> Result<reply::PageReply<ImportView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let page = rows.read(move |it| it.page_imports(cut)).await?.map(ImportView::of);
-        Ok(reply::PageReply::rendered(Rendered::page(&page)))
+        let read = move |it: &ClientSnapshot| {
+            let Page { items, total, cut } = it.page_imports(cut)?;
+            let items = items.into_iter().map(|import| {
+                let age = it.find_import_age(import.id)?;
+                Ok(ImportView::of(import, age))
+            });
+            Ok(Page { items: items.collect::<Result<_>>()?, total, cut })
+        };
+        Ok(reply::PageReply::rendered(Rendered::page(&rows.read(read).await?)))
     }
 
     /// Get an import
@@ -311,10 +333,14 @@ impl Imports {
     ) -> Result<Data<DetailView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let id = import_id.read::<ImportId>()?;
-        let find = move |it: &ClientSnapshot| Ok((it.find_import(id)?, it.find_import_change(id)?));
-        let (import, change) = rows.read(find).await?;
-        let import = import.ok_or_else(|| Error::not_found("import not found"))?;
-        Ok(Data::of(&DetailView::of(&web.app.catalog(), import, change)))
+        let find = move |it: &ClientSnapshot| {
+            let age = it.find_import_age(id)?;
+            let import = it.find_import(id)?.map(|it| (it, age));
+            Ok((import, it.find_import_change(id)?))
+        };
+        let (known, change) = rows.read(find).await?;
+        let known = known.ok_or_else(|| Error::not_found("import not found"))?;
+        Ok(Data::of(&DetailView::of(&web.app.catalog(), known, change)))
     }
 
     /// Undo an import

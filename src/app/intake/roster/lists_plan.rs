@@ -214,6 +214,12 @@ impl ListsPlan {
         self.scans.iter().map(|it| 1 + it.scan.found.len()).sum()
     }
 
+    /// How many of these are too old to count.
+    pub(in crate::app::intake) fn n_outdated(&self, now: Time) -> usize {
+        let scans = self.scans.iter().map(|it| &it.scan).filter(|it| it.is_outdated(now));
+        scans.map(|it| 1 + it.found.len()).sum()
+    }
+
     /// What is to be written, except for observations, evidence and conditions.
     pub(in crate::app::intake) fn into_steps(self) -> impl Iterator<Item = Step> {
         let scope = self.scope;

@@ -57,7 +57,7 @@ impl Known {
         let at = (it.scan.at, it.import);
         self.newest = self.newest.max(Some(at));
         self.n_found += it.scan.found.len();
-        if it.scan.at.plus_days(SCAN_DAYS) <= judge.now {
+        if it.scan.is_outdated(judge.now) {
             return;
         }
         let (system, summary) = (it.scan.system.clone(), it.scan.summary(judge.exploited));

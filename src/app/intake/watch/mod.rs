@@ -159,8 +159,9 @@ impl App {
                 tracing::info!(client.id = %it.client, facts = n, "imported `{}` of the watch folder as {id}: {n} facts", it.place.shown());
                 Ok(Some(Verdict::Imported))
             }
-            Ok(Imported::Known(import)) => {
-                tracing::info!(client.id = %it.client, "`{}` of the watch folder was imported before, as {}", it.place.shown(), import.id);
+            Ok(Imported::Known(known)) => {
+                let id = known.0.id;
+                tracing::info!(client.id = %it.client, "`{}` of the watch folder was imported before, as {id}", it.place.shown());
                 Ok(Some(Verdict::Imported))
             }
             Err(error) if is_final(&error) => {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::language::{counted, heading, health, minute, number, of, say, severity, status};
+use super::language::{counted, date, heading, health, minute, number, of, say, severity, status};
 use super::standing::{ControlStanding, SourceStanding, Standing};
 use crate::paper::signature::PublicKey;
 use crate::paper::{Block, Column, Language, Table};
@@ -72,7 +72,20 @@ pub(super) fn sources(language: Language, it: &Standing) -> Vec<Block> {
         let state = it
             .state
             .map_or(of(language, "On occasion", "Occasionnelle"), |it| health(language, it));
-        vec![it.name.clone(), minute(language, it.last_seen_at), state.to_owned()]
+        let at = minute(language, it.last_seen_at);
+        let seen = match it.declared.map(|it| it.file_observed_at) {
+            None => at,
+            Some(None) => say!(language, "{at}, declared current", "{at}, déclaré à jour"),
+            Some(Some(file)) => {
+                let file = date(language, file);
+                say!(
+                    language,
+                    "{at}, declared current; the file is of {file}",
+                    "{at}, déclaré à jour; le fichier date du {file}"
+                )
+            }
+        };
+        vec![it.name.clone(), seen, state.to_owned()]
     };
     let table = Table {
         columns: vec![

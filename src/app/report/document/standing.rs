@@ -17,12 +17,13 @@ use crate::engine::framework::{FrameworkId, Level};
 use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkSummary, Score, coverage};
 use crate::engine::severity::Severity;
 use crate::error::Result;
-use crate::id::ClientId;
+use crate::id::{ClientId, ImportId};
 use crate::page::Cut;
 use crate::paper::Language;
 use crate::store::ClientSnapshot;
 use crate::store::global::change::Placed;
 use crate::store::global::client::Client;
+use crate::store::per_client::import::{Dating, ImportAge};
 use crate::store::per_client::posture::{OpenRisk, Resolution};
 use crate::store::per_client::roster::HealthState;
 
@@ -79,6 +80,8 @@ pub(super) struct ControlStanding {
 pub(super) struct SourceStanding {
     pub(super) name: String,
     pub(super) last_seen_at: Time,
+    /// Of its newest import, if who made it declared that it shows the state at that time.
+    pub(super) declared: Option<ImportAge>,
     /// `None`: it has no runs of its own, as a file that is imported by hand.
     pub(super) state: Option<HealthState>,
 }
@@ -262,9 +265,26 @@ fn sources(rows: &ClientSnapshot) -> Result<Vec<SourceStanding>> {
         *last = (*last).max(it.last_seen_at);
     }
     let health = rows.list_source_health()?;
+    let mut declared = declared(rows)?;
     let of = |(name, last_seen_at): (String, Time)| {
         let state = health.iter().find(|it| it.source == name).map(|it| it.state);
-        SourceStanding { name, last_seen_at, state }
+        SourceStanding { declared: declared.remove(&name), name, last_seen_at, state }
     };
     Ok(by_name.into_iter().map(of).collect())
+}
+
+/// Of each source whose newest facts were declared to show the state when they were imported, that import.
+fn declared(rows: &ClientSnapshot) -> Result<BTreeMap<String, ImportAge>> {
+    let mut newest: BTreeMap<String, ImportId> = BTreeMap::new();
+    for it in rows.list_imports()? {
+        if it.retracted_at.is_none() && it.n_facts != 0 {
+            newest.entry(it.source).or_insert(it.id); // They come newest first.
+        }
+    }
+    let mut declared = BTreeMap::new();
+    for (source, import) in newest {
+        let age = rows.find_import_age(import)?.filter(|it| it.dating == Dating::Now);
+        declared.extend(age.map(|it| (source, it)));
+    }
+    Ok(declared)
 }
