@@ -3,6 +3,7 @@
 mod acts;
 pub(crate) mod browser;
 mod chosen;
+mod dates;
 mod forms;
 mod lists;
 mod mfa;

@@ -42,7 +42,7 @@ pub fn events(
         }
     }
     if !changes.is_empty() || matches!(cause, Cause::Source { quiet: false, .. }) {
-        events.push(NewEvent::new(&RiskAssessmentCompleted::of(posture, cause), now));
+        events.push(NewEvent::new(&RiskAssessmentCompleted::of(posture, cause, &moved), now));
     }
     (moved, events)
 }

@@ -10,6 +10,7 @@ use crate::engine::event::EventKind;
 use crate::engine::framework::{Framework, FrameworkId};
 use crate::engine::posture::{Posture, Score};
 use crate::engine::severity::Severity;
+use crate::store::per_client::import::PostureChange;
 
 /// Requirements that a drift event names; its `count` says how many there are.
 const N_DRIFTED_SHOWN: usize = 100;
@@ -183,6 +184,12 @@ pub struct RiskAssessmentCompleted<'a> {
     pub cause: &'a str,
     /// The run is the source's first read of these scopes; its changes were not announced.
     pub baseline: bool,
+    /// It is the first run of the source.
+    pub first_run: bool,
+    /// Risks that were opened, whatever else is open.
+    pub risks_opened: u32,
+    pub risks_closed: u32,
+    /// All risks of the client that are open.
     pub open_risks: usize,
     pub critical: usize,
     pub high: usize,
@@ -196,12 +203,15 @@ pub struct RiskAssessmentCompleted<'a> {
 
 impl<'a> RiskAssessmentCompleted<'a> {
     #[must_use]
-    pub fn of(posture: &Posture, cause: &'a Cause) -> Self {
+    pub fn of(posture: &Posture, cause: &'a Cause, moved: &PostureChange) -> Self {
         let count =
             |severity: Severity| posture.risks.iter().filter(|it| it.severity == severity).count();
         Self {
             cause: cause.as_str(),
             baseline: cause.is_baseline(),
+            first_run: cause.is_of_new_source(),
+            risks_opened: moved.n_risks_opened,
+            risks_closed: moved.n_risks_closed,
             open_risks: posture.risks.len(),
             critical: count(Severity::Critical),
             high: count(Severity::High),

@@ -28,6 +28,10 @@ pub struct IntegrationSyncCompleted<'a> {
     pub assets_updated: u32,
     /// The run saw everything of its scopes.
     pub complete: bool,
+    /// The source could not read everything that it reads.
+    pub partial: bool,
+    /// What it said of that. Null when it said nothing.
+    pub message: Option<&'a str>,
 }
 
 impl EventBody for IntegrationSyncCompleted<'_> {
@@ -49,7 +53,18 @@ fn sync_key(source: &str) -> String {
 
 #[must_use]
 pub fn sync_completed(import: &Import) -> NewEvent {
-    let body = IntegrationSyncCompleted {
+    NewEvent::new(&completed(import), import.at)
+}
+
+/// `message`: what the source said of what it could not read.
+#[must_use]
+pub fn sync_partial(import: &Import, message: Option<&str>) -> NewEvent {
+    let body = IntegrationSyncCompleted { partial: true, message, ..completed(import) };
+    NewEvent::new(&body, import.at)
+}
+
+fn completed(import: &Import) -> IntegrationSyncCompleted<'_> {
+    IntegrationSyncCompleted {
         source: &import.source,
         format: &import.format,
         scopes: &import.scopes,
@@ -60,8 +75,9 @@ pub fn sync_completed(import: &Import) -> NewEvent {
         assets_added: import.n_assets_new,
         assets_updated: import.n_assets_updated,
         complete: import.complete,
-    };
-    NewEvent::new(&body, import.at)
+        partial: false,
+        message: None,
+    }
 }
 
 /// A run of a source failed.

@@ -38,8 +38,11 @@ pub(super) fn announce_run(
 ) -> Result<u32> {
     match run {
         Run::Quiet => return Ok(0),
-        Run::Completed | Run::Degraded { .. } => {
+        Run::Completed => {
             event::source::sync_completed(import).add(batch)?;
+        }
+        Run::Degraded { message } => {
+            event::source::sync_partial(import, message.as_deref()).add(batch)?;
         }
         Run::Failed { message } => {
             let scope = import.scopes.first().map_or("", String::as_str);

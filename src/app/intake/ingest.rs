@@ -160,6 +160,7 @@ impl App {
             let cause = Cause::Source {
                 source: source.to_owned(),
                 run: intake.import.id,
+                is_new: !snapshot.has_source(source)?,
                 baseline: is_first || brings_new_part(snapshot, &intake, known)?,
                 quiet: intake.run == Run::Quiet,
             };

@@ -210,6 +210,13 @@ impl<R: Rows> ClientTransaction<R> {
         self.find(FACTS, &source_key(source, scope))
     }
 
+    /// Returns true if the source reported any scope before.
+    pub fn has_source(&self, source: &str) -> Result<bool> {
+        let span = Span::prefix(RowKey::of(FACT_SOURCE).text(source).as_slice());
+        let keys = self.rows.list_keys_of(&FACTS.name(self.client), &span, 1)?;
+        Ok(!keys.is_empty())
+    }
+
     pub fn list_sources(&self) -> Result<Vec<SourceScope>> {
         self.list(FACTS, &RowKey::of(FACT_SOURCE))
     }

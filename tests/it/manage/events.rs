@@ -46,6 +46,8 @@ fn a_first_read_announces_only_what_must_reach_someone() {
     assert_eq!((&sync["source"], &sync["assetsAdded"]), (&json!("prowler"), &json!(3)));
     let assessed = object(of_kind(&events, "risk_assessment_completed")[0]);
     assert_eq!((&assessed["baseline"], &assessed["critical"]), (&json!(true), &json!(1)));
+    let counts = ["firstRun", "risksOpened", "risksClosed", "openRisks"];
+    assert_eq!(counts.map(|it| assessed[it].clone()), [json!(true), json!(2), json!(0), json!(2)]);
     assert!(events.iter().all(|it| it["data"].get("previous").is_none()));
 }
 
@@ -175,6 +177,8 @@ fn a_new_scope_is_a_baseline_of_its_own() {
         kinds(&events),
         ["critical_risk_detected", "integration_sync_completed", "risk_assessment_completed"]
     );
+    let assessed = object(of_kind(&events, "risk_assessment_completed")[0]);
+    assert_eq!((&assessed["baseline"], &assessed["firstRun"]), (&json!(true), &json!(false)));
 }
 
 #[test]
