@@ -209,8 +209,8 @@ impl Endpoint for Site {
     }
 }
 
-/// What the document says of the paths.
-static OPERATIONS: LazyLock<Operations> = LazyLock::new(|| Operations::of(&DOCUMENT));
+/// What poem-openapi writes of the paths.
+static OPERATIONS: LazyLock<Operations> = LazyLock::new(|| Operations::of(&service().spec()));
 
 /// All routes, with every error in the contract's shape. `pages` makes what answers outside of the API; it may call the
 /// operations, and gets what each of them does in words, by its name in the audit log.
@@ -226,7 +226,7 @@ pub fn mount(
     let web = Web::new(app, options, Arc::clone(&traffic));
     let operations = at_the_edge(service, known, &web);
     let pages = pages(Arc::clone(&operations), known.summaries())
-        .at("/openapi.json", edge::layer::static_text("application/json", &DOCUMENT))
+        .at("/openapi.json", edge::layer::static_text("application/json", || &DOCUMENT))
         .at("/healthz", edge::layer::health())
         .at("/readyz", edge::layer::ready())
         .at("/metrics", edge::layer::metrics());

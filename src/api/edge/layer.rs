@@ -169,19 +169,18 @@ fn put_limits(headers: &mut poem::http::HeaderMap, standing: &Standing) {
 }
 
 /// Always answers the same text.
-pub fn static_text(content_type: &'static str, text: &'static str) -> RouteMethod {
-    let body = bytes::Bytes::from_static(text.as_bytes());
+pub fn static_text(content_type: &'static str, text: fn() -> &'static str) -> RouteMethod {
     get(make_sync(move |_| {
         Response::builder()
             .content_type(content_type)
             .header(header::CACHE_CONTROL, "no-cache")
-            .body(body.clone())
+            .body(text())
     }))
 }
 
 /// Answers if the process is running.
 pub fn health() -> RouteMethod {
-    static_text("application/json", r#"{"data":{"status":"ok"}}"#)
+    static_text("application/json", || r#"{"data":{"status":"ok"}}"#)
 }
 
 /// Answers whether requests can be served. They can while the disk is too full for writes, because reads still work.

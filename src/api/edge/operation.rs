@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
 use poem::http::{HeaderValue, Method};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::text::nearest;
@@ -58,6 +58,30 @@ struct Operation {
     parameters: Vec<String>,
 }
 
+/// What is read of an OpenAPI document.
+#[derive(Deserialize)]
+struct Document<'a> {
+    /// By path and method.
+    #[serde(borrow)]
+    paths: BTreeMap<&'a str, BTreeMap<&'a str, Documented>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Documented {
+    operation_id: String,
+    summary: String,
+    #[serde(default)]
+    parameters: Vec<Parameter>,
+}
+
+#[derive(Deserialize)]
+struct Parameter {
+    name: String,
+    #[serde(rename = "in")]
+    place: String,
+}
+
 impl Tree {
     fn add(&mut self, mut parts: Split<'_, char>, path: PathOperations) {
         match parts.next() {
@@ -77,13 +101,12 @@ impl Tree {
 }
 
 impl Operations {
-    /// Reads the OpenAPI document.
+    /// Reads an OpenAPI document.
     #[must_use]
     pub fn of(document: &str) -> Self {
-        let document: Value = serde_json::from_str(document).expect("poem-openapi writes JSON");
-        let paths = document["paths"].as_object().expect("the document has paths");
+        let Document { paths } = serde_json::from_str(document).expect("poem-openapi writes these");
         let (mut tree, mut operations) = (Tree::default(), Vec::new());
-        for (path, item) in paths {
+        for (path, item) in &paths {
             tree.add(path.split('/'), PathOperations::of(path, item, &mut operations));
         }
         for (path, methods) in BESIDE {
@@ -152,16 +175,17 @@ fn action(method: &Method, template: &str) -> String {
 
 impl PathOperations {
     /// Adds the operations of a path to `all`.
-    fn of(path: &str, item: &Value, all: &mut Vec<Operation>) -> Self {
+    fn of(path: &str, item: &BTreeMap<&str, Documented>, all: &mut Vec<Operation>) -> Self {
         let mut numbers: Vec<(Method, usize)> = Vec::new();
-        for (method, it) in item.as_object().into_iter().flatten() {
+        for (method, it) in item {
             let method: Method =
                 method.to_uppercase().parse().expect("the document has methods of HTTP");
             let action = action(&method, path);
             numbers.push((method, all.len()));
-            let text = |name: &str| it[name].as_str().expect("an operation has both").to_owned();
-            let (id, summary) = (text("operationId"), text("summary"));
-            all.push(Operation { id, action, summary, parameters: query_parameters(it) });
+            let of_query = it.parameters.iter().filter(|it| it.place == "query");
+            let parameters = of_query.map(|it| it.name.clone()).collect();
+            let (id, summary) = (it.operation_id.clone(), it.summary.clone());
+            all.push(Operation { id, action, summary, parameters });
         }
         let mut methods: Vec<&str> = numbers.iter().map(|it| it.0.as_str()).collect();
         methods.sort_unstable();
@@ -171,12 +195,6 @@ impl PathOperations {
         let allow = HeaderValue::from_str(&methods.join(", ")).expect("methods are visible");
         Self { template: path.to_owned(), allow, numbers }
     }
-}
-
-fn query_parameters(operation: &Value) -> Vec<String> {
-    let all = operation["parameters"].as_array().into_iter().flatten();
-    let of_query = all.filter(|it| it["in"] == "query");
-    of_query.filter_map(|it| it["name"].as_str().map(str::to_owned)).collect()
 }
 
 fn unknown(name: &str, known: &[String]) -> Error {
