@@ -71,7 +71,7 @@ fn named<'a>(clients: &'a [Value], name: &str) -> &'a Value {
 
 #[test]
 fn the_demonstration_is_a_portfolio_that_one_can_show() {
-    let folder = Folder::new();
+    let folder = Folder::demonstration();
     let demo = Demo::start(&folder);
     let clients = demo.list("/api/clients?limit=100");
     assert_eq!(clients.len(), 40);

@@ -128,7 +128,7 @@ fn kind_of(path: &str) -> String {
 
 /// The demonstration, in its folder, and its users, who have the password of all users of these tests.
 pub(super) fn demonstration() -> (Folder, Server, Vec<Value>) {
-    let folder = Folder::new();
+    let folder = Folder::demonstration();
     let server = folder.serve_with(&["--demo"]);
     while !server.line().contains("X-API-Key") {}
     let users = folder.ask("/api/users")["data"].as_array().unwrap().clone();
