@@ -126,7 +126,7 @@ pub fn say_the_same(read: Read, names: &[&str]) {
 }
 
 /// Each sample is cut at so many places, and at as many bytes before its end.
-const N_CUTS: usize = 25;
+const N_CUTS: usize = 12;
 
 /// Each sample is refused when its end is missing.
 pub fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
