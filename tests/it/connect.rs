@@ -15,6 +15,7 @@ mod fault_table;
 mod google;
 mod graph;
 mod group;
+mod guide;
 mod judge;
 mod license;
 mod m365;

@@ -8,7 +8,8 @@ use super::cloud::{Cloud, KEY_ID, ROLE, SECRET};
 use crate::connect::tenant::{ran, shown, status};
 use crate::harness::process::{Folder, Server};
 
-fn folder(cloud: &Cloud) -> Folder {
+/// A folder whose configuration leads to it.
+pub fn folder(cloud: &Cloud) -> Folder {
     let folder = Folder::new();
     let mut text = String::from(
         "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n[connect]\n\

@@ -198,7 +198,8 @@ fn one_subscription_that_is_not_read_leaves_all_undecided() {
     assert!(ports.findings.starts_with("Subscriptions: Test\n1 of 19"), "{}", ports.findings);
 }
 
-fn folder(azure: &Azure) -> Folder {
+/// A folder whose configuration leads to it.
+pub fn folder(azure: &Azure) -> Folder {
     let folder = Folder::new();
     let at = format!("http://{}", azure.sink.address);
     let text = format!(

@@ -10,7 +10,7 @@ mod google;
 mod layer;
 mod m365;
 mod table;
-mod tool;
+pub mod tool;
 mod vendor;
 
 use tool::Rmm;
