@@ -183,11 +183,12 @@ fn azure_secure_score() {
 
 #[test]
 fn active_directory() {
-    // With a service account, and computers that signed in today.
+    // Its computers signed in today, and a service has had its password for long.
     let mut world = World::new();
-    world.users.push(user("web", 1_108).with("servicePrincipalName", "http/web"));
-    let now_ticks = (now_s() + 11_644_473_600) * 10_000_000;
-    let seen = |it: Row| it.with("lastLogonTimestamp", now_ticks.to_string());
+    let ticks = |days: i64| ((now_s() + 11_644_473_600 - days * 86_400) * 10_000_000).to_string();
+    let service = user("web", 1_108).with("servicePrincipalName", "http/web");
+    world.users.push(service.with("pwdLastSet", ticks(400)));
+    let seen = |it: Row| it.with("lastLogonTimestamp", ticks(0));
     world.computers = world.computers.into_iter().map(seen).collect();
     let server = ad::server::Server::start(move |asked| world.answer(asked));
     let mut walk = Walk::start("ad", ad::connection::folder("secret"));
