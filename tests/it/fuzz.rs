@@ -12,7 +12,7 @@ use crate::harness::sample::own_folder;
 
 const SEED: u64 = 11;
 /// All mutations of one seed together have about as many bytes, so that a large one does not take long.
-const BYTES_MAX: usize = 1 << 18;
+const BYTES_MAX: usize = 1 << 17;
 const N_MUTATIONS_MAX: usize = 200;
 /// Bytes that mean something in one of the formats.
 const PIECES: [&[u8]; 14] = [

@@ -15,7 +15,12 @@ use crate::harness::{Posture, tool};
 #[test]
 #[ignore = "needs Chromium"]
 fn a_browser_finds_nothing_wrong_with_any_page() {
-    let (_folder, server, users) = demonstration();
+    let (_folder, server, mut users) = demonstration();
+    // The others see a part of the pages of an administrator.
+    if std::env::var_os("POSTURE_LONG").is_none() {
+        users.retain(|it| it["role"] == "admin");
+    }
+    assert!(!users.is_empty());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/browser/walk.py");
     let axe = tool::npm().join("node_modules/axe-core/axe.min.js");
     let names: Vec<_> = users.iter().map(|it| it["username"].as_str().unwrap()).collect();
