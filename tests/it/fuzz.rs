@@ -8,11 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::harness::backend::Random;
+use crate::harness::is_long;
 use crate::harness::sample::own_folder;
 
 const SEED: u64 = 11;
-/// All mutations of one seed together have about as many bytes, so that a large one does not take long.
-const BYTES_MAX: usize = 1 << 17;
 const N_MUTATIONS_MAX: usize = 200;
 /// Bytes that mean something in one of the formats.
 const PIECES: [&[u8]; 14] = [
@@ -75,11 +74,13 @@ fn run(name: &str) {
     let target = target::named(name);
     let seeds = seeds(name);
     assert!(!seeds.is_empty(), "{name} has no seeds");
+    // All mutations of one seed together have about as many bytes, so that a large one does not take long.
+    let n_bytes = if is_long() { 1 << 18 } else { 1 << 17 };
     let mut random = Random::from_seed(SEED);
     target(b"");
     for seed in seeds {
         target(&seed);
-        let n = (BYTES_MAX / seed.len().max(1)).clamp(4, N_MUTATIONS_MAX);
+        let n = (n_bytes / seed.len().max(1)).clamp(4, N_MUTATIONS_MAX);
         for place in 1..=n / 2 {
             target(&seed[..seed.len() * place / (n / 2 + 1)]);
         }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::harness::backend::Random;
 use super::harness::http::send_socket;
-use super::harness::open_store;
 use super::harness::process::{Folder, Server, wait_until};
+use super::harness::{is_long, open_store};
 
 const N_OBSERVATIONS: usize = 12_000;
 const N_ASSETS: usize = 1_200;
@@ -85,7 +85,7 @@ fn kill_during(
 
 #[test]
 fn a_large_run_counts_whole_or_leaves_nothing_when_the_service_is_killed() {
-    let n_rounds = if std::env::var_os("POSTURE_LONG").is_some() { 60 } else { 5 };
+    let n_rounds = if is_long() { 60 } else { 5 };
     let folder = Folder::new();
     let seed = Clock::System.now().micros().unsigned_abs();
     let mut random = Random::from_seed(seed);
@@ -136,7 +136,7 @@ fn list(prefix: &str, at: &str) -> Vec<u8> {
 
 #[test]
 fn a_large_undo_is_whole_or_not_begun_when_the_service_is_killed() {
-    let n_rounds = if std::env::var_os("POSTURE_LONG").is_some() { 60 } else { 8 };
+    let n_rounds = if is_long() { 60 } else { 8 };
     let folder = Folder::new();
     let seed = Clock::System.now().micros().unsigned_abs();
     let mut random = Random::from_seed(seed);

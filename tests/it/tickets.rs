@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::harness::Posture;
 use super::harness::backend::Random;
 use super::harness::http::send;
+use super::harness::{Posture, is_long};
 use super::manage::{Finding, prowler};
 use super::webhook::{Receiver, allow_loopback, try_add};
 
@@ -156,8 +156,7 @@ fn count_told(posture: &Posture, key: &str, mut after: u64) -> (usize, u64) {
 
 #[test]
 fn tickets_that_events_open_and_close_pair_up() {
-    let is_long = std::env::var_os("POSTURE_LONG").is_some();
-    let (n_clients, n_nights) = if is_long { (200, 30) } else { (12, 8) };
+    let (n_clients, n_nights) = if is_long() { (200, 30) } else { (12, 8) };
     let posture = Posture::start_with(|options| {
         allow_loopback(options);
         options.app.public_url = Some("https://posture.test".to_owned());

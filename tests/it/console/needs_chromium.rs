@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use super::browser::{Browser, PASSWORD, add_user};
 use super::pages::demonstration;
-use crate::harness::{Posture, tool};
+use crate::harness::{Posture, is_long, tool};
 
 #[test]
 #[ignore = "needs Chromium"]
 fn a_browser_finds_nothing_wrong_with_any_page() {
     let (_folder, server, mut users) = demonstration();
     // The others see a part of the pages of an administrator.
-    if std::env::var_os("POSTURE_LONG").is_none() {
+    if !is_long() {
         users.retain(|it| it["role"] == "admin");
     }
     assert!(!users.is_empty());

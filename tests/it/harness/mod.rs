@@ -117,6 +117,11 @@ fn connect_options() -> posture::app::connect::registry::ConnectOptions {
     posture::app::connect::registry::ConnectOptions { egress, ..Default::default() }
 }
 
+/// Whether the long forms of tests run.
+pub fn is_long() -> bool {
+    std::env::var_os("POSTURE_LONG").is_some()
+}
+
 /// The catalog of the executable, read once.
 pub fn catalog() -> &'static Catalog {
     static CATALOG: LazyLock<Catalog> = LazyLock::new(|| embedded().expect("the catalog is valid"));

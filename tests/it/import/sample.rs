@@ -11,6 +11,7 @@ use posture::import::{self, Format, HEAD_BYTES_MAX};
 
 use super::sample_own::OWN;
 use super::{NOW_S, counts, folded, records, skipped, total};
+use crate::harness::is_long;
 use crate::harness::sample::{own, own_folder};
 
 /// Reads a sample by its path.
@@ -125,11 +126,9 @@ pub fn say_the_same(read: Read, names: &[&str]) {
     }
 }
 
-/// Each sample is cut at so many places, and at as many bytes before its end.
-const N_CUTS: usize = 12;
-
-/// Each sample is refused when its end is missing.
+/// Each sample is refused when its end is missing. It is cut at so many places, and at as many bytes before its end.
 pub fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
+    let n_cuts = if is_long() { 25 } else { 12 };
     for it in all {
         let file = read(it.file);
         // Its last row may be cut.
@@ -137,8 +136,8 @@ pub fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
             continue;
         }
         let whole = file.trim_ascii_end().len();
-        let step = (whole / N_CUTS).max(1);
-        let positions = (0..whole).step_by(step).chain(whole.saturating_sub(N_CUTS)..whole);
+        let step = (whole / n_cuts).max(1);
+        let positions = (0..whole).step_by(step).chain(whole.saturating_sub(n_cuts)..whole);
         for end in positions.filter(|end| *end < whole) {
             let Ok(run) = folded(it.format, &file[..end]) else { continue };
             // A table says nowhere how many rows it has.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use posture::clock::Clock;
 use serde_json::json;
 
-use crate::harness::{Posture, tool};
+use crate::harness::{Posture, is_long, tool};
 
 /// Not checked: that every request that the document allows is accepted. A schema cannot say all rules, such as which
 /// control codes there are, what a network is, or that a text must not be blank. Their breach is a 400 that names the
@@ -37,8 +37,7 @@ fn try_operations(posture: &Posture, header: &str, paths: [&str; 2], seed: u32, 
 #[test]
 #[ignore = "needs the Python package schemathesis"]
 fn no_made_up_request_gets_what_the_document_does_not_say() {
-    let is_long = std::env::var_os("POSTURE_LONG").is_some();
-    let (seeds, n) = if is_long { (1..=3, 30) } else { (1..=1, 3) };
+    let (seeds, n) = if is_long() { (1..=3, 30) } else { (1..=1, 3) };
     let posture = Posture::start();
     posture.client("A");
     let key = posture.key();
