@@ -106,9 +106,8 @@ impl Web {
 }
 
 /// The operations, in the order in which the document lists them.
-#[must_use]
-pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
-    let apis = (
+fn operations() -> impl OpenApi + 'static {
+    (
         (
             v1::clients::VersionedClients,
             v1::assets::Assets,
@@ -171,8 +170,13 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::connections::microsoft::MicrosoftAppOperations,
             manage::connections::mapping::ConnectionMappings,
         ),
-    );
-    OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")
+    )
+}
+
+/// The operations, and what their document says of all of them.
+#[must_use]
+pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
+    OpenApiService::new(operations(), "Security and Compliance Posture API", "1.0.0")
         .description(include_str!("description.md"))
         .license(
             LicenseObject::new("Apache-2.0").url("https://www.apache.org/licenses/LICENSE-2.0"),
@@ -209,8 +213,7 @@ impl Endpoint for Site {
     }
 }
 
-/// What poem-openapi writes of the paths.
-static OPERATIONS: LazyLock<Operations> = LazyLock::new(|| Operations::of(&service().spec()));
+static OPERATIONS: LazyLock<Operations> = LazyLock::new(|| Operations::of(&operations()));
 
 /// All routes, with every error in the contract's shape. `pages` makes what answers outside of the API; it may call the
 /// operations, and gets what each of them does in words, by its name in the audit log.

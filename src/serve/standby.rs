@@ -80,7 +80,7 @@ async fn stand_by(
     let endpoint = make_sync(move |request: Request| answering.answer(&request));
     let service = SharedService {
         endpoint: Arc::new(endpoint.boxed()),
-        traffic: Arc::new(Traffic::of(Vec::new())),
+        traffic: Arc::new(Traffic::of(std::iter::empty())),
     };
     let (stop, stopping) = watch::channel(false);
     let (limits, PublicListeners { main, .. }) = (limits(options), public);

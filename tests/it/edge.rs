@@ -118,7 +118,10 @@ impl Drop for Edge {
 
 fn app(reached: mpsc::Sender<()>) -> SharedService {
     let app = make(move |request| answer(request, reached.clone()));
-    SharedService { endpoint: Arc::new(app.boxed()), traffic: Arc::new(Traffic::of(Vec::new())) }
+    SharedService {
+        endpoint: Arc::new(app.boxed()),
+        traffic: Arc::new(Traffic::of(std::iter::empty())),
+    }
 }
 
 async fn answer(mut request: Request, reached: mpsc::Sender<()>) -> poem::Result<Response> {

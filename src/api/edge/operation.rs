@@ -1,4 +1,4 @@
-//! What the OpenAPI document says of each path: its operations, and their parameters in the query.
+//! The operations of each path, and their parameters in the query.
 
 use std::collections::BTreeMap;
 use std::str::Split;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
 use poem::http::{HeaderValue, Method};
-use serde::Deserialize;
+use poem_openapi::OpenApi;
+use poem_openapi::registry::{MetaOperation, MetaParamIn};
 
 use crate::error::{Error, Result};
 use crate::text::nearest;
@@ -49,37 +50,13 @@ struct PathOperations {
 
 struct Operation {
     /// Its `operationId`.
-    id: String,
+    id: &'static str,
     /// Its name in the audit log.
     action: String,
     /// What it does, in words.
-    summary: String,
+    summary: &'static str,
     /// The names of the parameters in the query.
     parameters: Vec<String>,
-}
-
-/// What is read of an OpenAPI document.
-#[derive(Deserialize)]
-struct Document<'a> {
-    /// By path and method.
-    #[serde(borrow)]
-    paths: BTreeMap<&'a str, BTreeMap<&'a str, Documented>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Documented {
-    operation_id: String,
-    summary: String,
-    #[serde(default)]
-    parameters: Vec<Parameter>,
-}
-
-#[derive(Deserialize)]
-struct Parameter {
-    name: String,
-    #[serde(rename = "in")]
-    place: String,
 }
 
 impl Tree {
@@ -101,13 +78,16 @@ impl Tree {
 }
 
 impl Operations {
-    /// Reads an OpenAPI document.
+    /// What poem-openapi knows of the operations.
     #[must_use]
-    pub fn of(document: &str) -> Self {
-        let Document { paths } = serde_json::from_str(document).expect("poem-openapi writes these");
+    pub fn of<A: OpenApi>(_: &A) -> Self {
+        let mut paths: BTreeMap<String, Vec<MetaOperation>> = BTreeMap::new();
+        for path in A::meta().into_iter().flat_map(|it| it.paths) {
+            paths.entry(path.path).or_default().extend(path.operations);
+        }
         let (mut tree, mut operations) = (Tree::default(), Vec::new());
-        for (path, item) in &paths {
-            tree.add(path.split('/'), PathOperations::of(path, item, &mut operations));
+        for (path, of_path) in paths {
+            tree.add(path.split('/'), PathOperations::of(&path, of_path, &mut operations));
         }
         for (path, methods) in BESIDE {
             let (template, allow) = (path.to_owned(), HeaderValue::from_static(methods));
@@ -127,16 +107,15 @@ impl Operations {
     }
 
     /// The ids of all operations, by their numbers.
-    #[must_use]
-    pub fn ids(&self) -> Vec<String> {
-        self.0.operations.iter().map(|it| it.id.clone()).collect()
+    pub fn ids(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.0.operations.iter().map(|it| it.id)
     }
 
     /// What each operation does, in words, by its name in the audit log.
     #[must_use]
     pub fn summaries(&self) -> BTreeMap<String, String> {
         let all = self.0.operations.iter();
-        all.map(|it| (it.action.clone(), it.summary.clone())).collect()
+        all.map(|it| (it.action.clone(), it.summary.to_owned())).collect()
     }
 
     /// The methods of a path.
@@ -175,16 +154,15 @@ fn action(method: &Method, template: &str) -> String {
 
 impl PathOperations {
     /// Adds the operations of a path to `all`.
-    fn of(path: &str, item: &BTreeMap<&str, Documented>, all: &mut Vec<Operation>) -> Self {
+    fn of(path: &str, of_path: Vec<MetaOperation>, all: &mut Vec<Operation>) -> Self {
         let mut numbers: Vec<(Method, usize)> = Vec::new();
-        for (method, it) in item {
-            let method: Method =
-                method.to_uppercase().parse().expect("the document has methods of HTTP");
-            let action = action(&method, path);
-            numbers.push((method, all.len()));
-            let of_query = it.parameters.iter().filter(|it| it.place == "query");
-            let parameters = of_query.map(|it| it.name.clone()).collect();
-            let (id, summary) = (it.operation_id.clone(), it.summary.clone());
+        for it in of_path {
+            let action = action(&it.method, path);
+            numbers.push((it.method, all.len()));
+            let of_query = it.params.into_iter().filter(|it| it.in_type == MetaParamIn::Query);
+            let parameters = of_query.map(|it| it.name).collect();
+            let id = it.operation_id.expect("each operation has a name");
+            let summary = it.summary.unwrap_or_default();
             all.push(Operation { id, action, summary, parameters });
         }
         let mut methods: Vec<&str> = numbers.iter().map(|it| it.0.as_str()).collect();

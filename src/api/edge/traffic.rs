@@ -41,7 +41,7 @@ pub struct Traffic {
 
 #[derive(Debug)]
 struct OperationTraffic {
-    name: String,
+    name: &'static str,
     /// By [`STATUSES`], and [`OTHER`].
     answers: [AtomicU64; STATUSES.len() + 1],
     /// By [`ENDS_US`], and what took longer.
@@ -50,7 +50,7 @@ struct OperationTraffic {
 }
 
 impl OperationTraffic {
-    fn of(name: String) -> Self {
+    fn of(name: &'static str) -> Self {
         let zero = |_| AtomicU64::new(0);
         Self {
             name,
@@ -68,8 +68,8 @@ impl OperationTraffic {
 impl Traffic {
     /// `names`: those of the operations, by their number.
     #[must_use]
-    pub fn of(names: Vec<String>) -> Self {
-        let names = names.into_iter().chain([NO_OPERATION.to_owned()]);
+    pub fn of(names: impl Iterator<Item = &'static str>) -> Self {
+        let names = names.chain([NO_OPERATION]);
         Self { operations: names.map(OperationTraffic::of).collect() }
     }
 
@@ -102,7 +102,7 @@ impl Collector for Traffic {
                     continue;
                 }
                 let status = STATUSES.get(index).map_or("other".to_owned(), u16::to_string);
-                let labels = [("operation", operation.name.as_str()), ("status", status.as_str())];
+                let labels = [("operation", operation.name), ("status", status.as_str())];
                 ConstCounter::new(n).encode(requests.encode_family(&labels)?)?;
             }
         }
@@ -116,7 +116,7 @@ impl Collector for Traffic {
             let ends = ends.into_iter().chain([f64::INFINITY]);
             let intervals: Vec<(f64, u64)> = ends.zip(n_in).collect();
             let total = Duration::from_micros(operation.total_us.load(Ordering::Relaxed));
-            let labels = [("operation", operation.name.as_str())];
+            let labels = [("operation", operation.name)];
             let mut metric = durations.encode_family(&labels)?;
             let count = n_in.iter().sum();
             metric.encode_histogram::<NoLabelSet>(total.as_secs_f64(), count, &intervals, None)?;
