@@ -6,7 +6,7 @@ use super::story::Story;
 use super::view::{self, Gap};
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
-use crate::engine::identity::{AppUse, Identity, LastSignIn};
+use crate::engine::identity::{AppUse, Identity, LastSignIn, UserType};
 
 /// The controls that follow from a list of accounts.
 pub(super) const CONTROLS: [&str; 4] = ["ID-02", "ID-03", "ID-10", "ID-11"];
@@ -92,7 +92,7 @@ pub(super) fn identities(
         all.push(Identity {
             external_id: format!("{:016x}", client.chance(&user, u64::MAX)),
             display_name: Some(person::name(client, index)),
-            is_guest: false,
+            user_type: UserType::Member,
             is_admin,
             roles: roles(index, n_admins, index == promoted && is_promoted),
             mfa: Some(has_mfa),
@@ -127,7 +127,7 @@ fn guest(client: &DemoClient, is_privileged: bool, at: Time, started: Time) -> O
         external_id: format!("{:016x}", client.chance("guest", u64::MAX)),
         user: "books_ledgerworks.example#EXT#".to_owned(),
         display_name: Some("Ledgerworks Bookkeeping".to_owned()),
-        is_guest: true,
+        user_type: UserType::Guest,
         is_admin: false,
         roles: if is_privileged { vec!["Billing Administrator".to_owned()] } else { Vec::new() },
         mfa: Some(true),

@@ -32,8 +32,9 @@ pub struct AccountFields<'a> {
     pub external_id: &'a str,
     pub source: &'a str,
     pub scope: &'a str,
-    #[schemars(extend("enum" = ["member", "guest"]))]
-    pub user_type: &'static str,
+    /// Null when it is unknown.
+    #[schemars(extend("enum" = ["member", "guest", null]))]
+    pub user_type: Option<&'static str>,
     pub admin: bool,
     pub roles: &'a [String],
     /// Null when it is unknown.
@@ -61,7 +62,7 @@ impl<'a> AccountFields<'a> {
             external_id: &it.external_id,
             source: origin.source,
             scope: origin.scope,
-            user_type: if it.is_guest { "guest" } else { "member" },
+            user_type: it.user_type.is_guest().map(|it| if it { "guest" } else { "member" }),
             admin: it.is_admin,
             roles: &it.roles,
             mfa: it.mfa,

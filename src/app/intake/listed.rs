@@ -6,7 +6,7 @@ use super::body::{AppBody, AssetBody, FactsBody, IdentityBody};
 use super::field::{TEXT_CHARS_MAX, bad, optional, text, time};
 use crate::app::inventory::asset::{AssetChange, check_change};
 use crate::engine::asset::{AssetType, ReportedFields, Seen};
-use crate::engine::identity::{AppUse, Identity, LastSignIn};
+use crate::engine::identity::{AppUse, Identity, LastSignIn, UserType};
 use crate::error::{Error, Result};
 
 const N_ROLES_MAX: usize = 200;
@@ -39,7 +39,10 @@ pub(super) fn identities(all: &[IdentityBody]) -> Result<Vec<Identity>> {
             external_id,
             user,
             display_name: optional(&field("displayName"), it.display_name.as_ref())?,
-            is_guest: it.user_type.as_ref().is_some_and(|it| it.eq_ignore_ascii_case("guest")),
+            user_type: it
+                .user_type
+                .as_ref()
+                .map_or(UserType::Unknown, |it| UserType::of(it.eq_ignore_ascii_case("guest"))),
             is_admin: it.admin,
             roles,
             mfa: it.mfa,

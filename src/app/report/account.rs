@@ -40,7 +40,7 @@ impl AccountFilter {
         };
         is(self.mfa, it.mfa)
             && is(self.enabled, Some(it.is_enabled))
-            && is(self.guest, Some(it.is_guest))
+            && is(self.guest, it.user_type.is_guest())
             && is(self.privileged, Some(it.is_administrator()))
             && (has(&it.user) || it.display_name.as_deref().is_some_and(has))
     }

@@ -6,7 +6,7 @@ use super::group::{self, Members};
 use super::{admin, device, password, weakness};
 use crate::clock::Time;
 use crate::connect::reading::{Group, Judged, Stream, StreamState};
-use crate::engine::identity::{Identity, LastSignIn};
+use crate::engine::identity::{Identity, LastSignIn, UserType};
 
 /// Judges a domain as it was at this moment: accounts and administrators, computers, policies.
 ///
@@ -94,7 +94,8 @@ fn identities(users: &[Account], members: &Members, at: Time) -> Vec<Identity> {
             external_id: it.id.clone(),
             user: it.user.clone(),
             display_name: it.display_name.clone(),
-            is_guest: false,
+            // A domain says nothing about people of other organizations.
+            user_type: UserType::Unknown,
             is_admin: !roles.is_empty(),
             roles,
             mfa: None,

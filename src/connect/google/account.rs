@@ -7,7 +7,7 @@ use super::sign_in::factors;
 use super::snapshot::{Snapshot, StreamKind};
 use super::tenant::{Place, Tenant};
 use crate::clock::Time;
-use crate::engine::identity::{Identity, LastSignIn};
+use crate::engine::identity::{Identity, LastSignIn, UserType};
 
 /// What the list needs. Without assignments of single sign-on, no one's lack of a second factor would be known: the list would
 /// say less than before.
@@ -80,7 +80,7 @@ fn identity(
         external_id: id.0.clone(),
         user: user.primary_email.clone()?,
         display_name: name.filter(|it| !it.trim().is_empty()),
-        is_guest: user.is_guest_user == Some(true),
+        user_type: user.is_guest_user.map_or(UserType::Unknown, UserType::of),
         is_admin: user.is_any_admin(),
         roles,
         mfa,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bincode::{Decode, Encode};
 
-use super::Identity;
+use super::{Identity, UserType};
 use crate::clock::Time;
 use crate::engine::fact::{ControlVerdict, subject_hash};
 
@@ -158,7 +158,7 @@ fn note<'a>(all: &mut BTreeMap<PersonName, &'a Identity>, name: PersonName, it: 
 /// The domain of an account of a member of the organization.
 #[must_use]
 pub fn home_domain(account: &Identity) -> Option<u64> {
-    let name = PersonName::login(&account.user).filter(|_| !account.is_guest);
+    let name = PersonName::login(&account.user).filter(|_| account.user_type != UserType::Guest);
     name.and_then(PersonName::domain)
 }
 

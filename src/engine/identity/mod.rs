@@ -15,7 +15,7 @@ pub struct Identity {
     /// The name that it signs in with.
     pub user: String,
     pub display_name: Option<String>,
-    pub is_guest: bool,
+    pub user_type: UserType,
     pub is_admin: bool,
     /// Sorted, without duplicates.
     pub roles: Vec<String>,
@@ -34,6 +34,29 @@ impl Identity {
     pub fn n_text_bytes(&self) -> usize {
         let names = [&self.external_id, &self.user].into_iter().chain(&self.display_name);
         names.chain(&self.roles).map(String::len).sum()
+    }
+}
+
+/// Whose account it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum UserType {
+    /// Of someone in the organization.
+    Member,
+    /// Of someone outside it.
+    Guest,
+    /// The source does not say.
+    Unknown,
+}
+
+impl UserType {
+    #[must_use]
+    pub const fn of(is_guest: bool) -> Self {
+        if is_guest { Self::Guest } else { Self::Member }
+    }
+
+    #[must_use]
+    pub fn is_guest(self) -> Option<bool> {
+        (self != Self::Unknown).then_some(self == Self::Guest)
     }
 }
 
@@ -196,15 +219,20 @@ pub fn verdicts(all: &[Identity], at: Time, dormant_days: u16) -> Vec<ControlVer
         (&it.user, passes)
     }
     let enabled = || all.iter().filter(|it| it.is_enabled);
-    let guests = enabled().filter(|it| it.is_guest);
-    let guests: Vec<_> = guests.map(|it| named(it, Some(it.privileges().is_empty()))).collect();
+    let guests = enabled().filter_map(|it| match it.user_type {
+        UserType::Member => None,
+        UserType::Guest => Some(named(it, Some(it.privileges().is_empty()))),
+        UserType::Unknown => Some(named(it, None)),
+    });
+    let guests: Vec<_> = guests.collect();
     let guests = if guests.is_empty() && enabled().next().is_some() {
         let verdict = Verdict::Stated(Status::Compliant);
         ControlVerdict { code: "ID-10", verdict, failing: Vec::new(), n_unknown: 0 }
     } else {
         ControlVerdict::counted("ID-10", guests)
     };
-    let members = enabled().filter(|it| !it.is_guest).map(|it| named(it, it.mfa));
+    let members =
+        enabled().filter(|it| it.user_type != UserType::Guest).map(|it| named(it, it.mfa));
     let admins = enabled().filter(|it| it.is_administrator());
     let admins = admins.map(|it| named(it, it.is_protected()));
     let used = enabled();

@@ -44,6 +44,31 @@ fn an_unknown_second_factor_heals_nothing() {
 }
 
 #[test]
+fn a_list_that_does_not_tell_guests_apart_shows_nothing_of_their_privileges() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let of = |user: &str, user_type: &str| {
+        let mut it = account(user, None);
+        it["userType"] = user_type.into();
+        it
+    };
+    let status = |all: &[Value]| {
+        list(&posture, &client, &json!(all));
+        standing(&posture, &client, "ID-10").0
+    };
+    let (ann, bob) = (account("ann", None), account("bob", None));
+    let (cy, dee) = (of("cy", "guest"), of("dee", "guest"));
+    assert_eq!(status(&[ann.clone(), bob.clone()]), "not_assessed");
+    assert_eq!(status(&[of("ann", "member"), of("bob", "member")]), "compliant");
+    assert_eq!(status(&[ann.clone(), bob.clone()]), "not_assessed", "nobody says it any more");
+    assert_eq!(status(&[of("ann", "member"), bob.clone()]), "not_assessed");
+    assert_eq!(status(&[ann.clone(), cy.clone(), dee]), "partial");
+    let mut owner = cy;
+    owner["roles"] = json!(["Owner"]);
+    assert_eq!(status(&[ann, bob, owner]), "non_compliant");
+}
+
+#[test]
 fn a_dormant_account_stays_so_until_a_list_shows_a_sign_in() {
     let posture = Posture::start();
     let client = posture.client("A");
@@ -266,7 +291,10 @@ fn accounts_are_listed_as_their_sources_reported_them_last() {
             "ann@example.com",
             &json!({"admin": true, "mfa": false, "displayName": "Ann Éclair", "lastSignIn": now})
         ),
-        of("bob@example.com", &json!({"roles": ["Billing Owner", "Reader"], "mfa": null})),
+        of(
+            "bob@example.com",
+            &json!({"roles": ["Billing Owner", "Reader"], "mfa": null, "userType": "Member"})
+        ),
         of("cy@example.com", &json!({"enabled": false, "userType": "guest"})),
     ]);
     list(&posture, &client, &identities);
@@ -295,7 +323,7 @@ fn accounts_are_listed_as_their_sources_reported_them_last() {
         ann,
         [json!({
             "source": "s", "scope": "x", "externalId": "ann@example.com", "user": "ann@example.com",
-            "displayName": "Ann Éclair", "guest": false, "privileges": ["admin"], "roles": [], "mfa": false,
+            "displayName": "Ann Éclair", "guest": null, "privileges": ["admin"], "roles": [], "mfa": false,
             "mfaEnforced": null, "enabled": true, "createdAt": null, "lastSignInAt": now,
             "neverSignedIn": false, "readAt": read_at,
         })]
@@ -306,6 +334,7 @@ fn accounts_are_listed_as_their_sources_reported_them_last() {
     assert_eq!(users("mfa=true&source=s"), ["cy"]);
     assert_eq!(users("enabled=false"), ["cy"]);
     assert_eq!(users("guest=true"), ["cy"]);
+    assert_eq!(users("guest=false"), ["bo"], "unknown is not no");
     assert_eq!(users("source=T"), [""; 0]);
     list(&posture, &client, &json!([account("dee", None)]));
     assert_eq!(users("source=s"), ["de"], "those that are gone are gone");

@@ -312,8 +312,8 @@ fn complete_lists_of_accounts_decide_the_controls_about_accounts() {
     let posture = Posture::start();
     let client = posture.client("A");
     let all = [
-        user("ann"),
-        with(user("root"), &json!({ "admin": true, "mfa": false })),
+        with(user("ann"), &json!({ "userType": "member" })),
+        with(user("root"), &json!({ "userType": "member", "admin": true, "mfa": false })),
         with(user("guest"), &json!({ "userType": "guest", "mfa": null })),
     ];
     push(&posture, &client, &json!({ "identities": all }));

@@ -33,7 +33,8 @@ pub struct AccountView {
     /// The name that it signs in with.
     user: String,
     display_name: Null<String>,
-    guest: bool,
+    /// It belongs to someone outside the organization. Null: unknown.
+    guest: Null<bool>,
     /// `admin`, and roles whose names say that they give power over others. Empty: it is no administrator.
     privileges: Vec<String>,
     roles: Vec<String>,
@@ -65,7 +66,7 @@ impl AccountView {
             external_id: account.external_id,
             user: account.user,
             display_name: account.display_name.into(),
-            guest: account.is_guest,
+            guest: account.user_type.is_guest().into(),
             roles: account.roles,
             mfa: account.mfa.into(),
             mfa_enforced: account.mfa_enforced.into(),
@@ -105,6 +106,7 @@ impl Accounts {
         /// `false`: only those that have no second factor. Those of which it is not known are in neither list.
         mfa: Query<Option<Raw<YesOrNo>>>,
         enabled: Query<Option<Raw<YesOrNo>>>,
+        /// `false`: only those that are no guests. Those of which it is not known are in neither list.
         guest: Query<Option<Raw<YesOrNo>>>,
         /// Continue after this row: `next` of the previous page.
         after: Query<Option<Raw<Text>>>,

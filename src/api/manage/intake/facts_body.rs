@@ -93,7 +93,7 @@ pub struct FactsIdentityDoc {
     #[schemars(length(min = 1, max = 500))]
     #[serde(default)]
     display_name: Null<String>,
-    /// `guest`, or `member` (default).
+    /// `guest`, or `member`. Null: unknown.
     #[serde(default)]
     user_type: Null<String>,
     admin: bool,

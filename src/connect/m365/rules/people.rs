@@ -7,7 +7,7 @@ use super::conditional_access::needs_second_factor;
 use super::mfa;
 use crate::clock::Time;
 use crate::connect::m365::tenant::{Moment, Policy, PolicyUsers, Tenant, User, Words};
-use crate::engine::identity::{Identity, LastSignIn};
+use crate::engine::identity::{Identity, LastSignIn, UserType};
 
 const AGENT: &str = "#microsoft.graph.agentUser";
 const SYNCHRONIZATION_NAME: &str = "On-Premises Directory Synchronization Service Account";
@@ -34,7 +34,8 @@ pub fn accounts(tenant: &Tenant, at: Time) -> Option<Vec<Identity>> {
             external_id: id.to_owned(),
             user: user_name(user).to_owned(),
             display_name: user.display_name.clone(),
-            is_guest: is_guest(user),
+            // Accounts from before there were guests have no type.
+            user_type: UserType::of(is_guest(user)),
             is_admin: held.iter().any(|it| is_privileged(it)),
             roles,
             mfa: registration.and_then(|it| it.is_mfa_registered),

@@ -1,7 +1,7 @@
 //! The list of accounts.
 
 use posture::connect::google::{ACCOUNTS_NEED, StreamKind, accounts};
-use posture::engine::identity::{Identity, LastSignIn};
+use posture::engine::identity::{Identity, LastSignIn, UserType};
 use serde_json::{Value, json};
 
 use super::workspace::{at, changed, good_wire, snapshot};
@@ -29,7 +29,7 @@ fn an_account_is_read_with_its_roles_and_factors() {
         external_id: "id-ben".to_owned(),
         user: "ben@example.com".to_owned(),
         display_name: Some("ben".to_owned()),
-        is_guest: false,
+        user_type: UserType::Member,
         is_admin: false,
         roles: vec!["99".to_owned(), "Help desk".to_owned()],
         mfa: Some(true),
@@ -49,7 +49,8 @@ fn words_of_the_wire_are_told_apart() {
     assert_eq!(ben(|it| it["lastLoginTime"] = epoch).last_sign_in, LastSignIn::Never);
     assert_eq!(ben(|it| it["lastLoginTime"] = Value::Null).last_sign_in, LastSignIn::Unknown);
     assert_eq!(ben(|it| it["lastLoginTime"] = json!(5)).last_sign_in, LastSignIn::Unknown);
-    assert!(ben(|it| it["isGuestUser"] = true.into()).is_guest);
+    assert_eq!(ben(|it| it["isGuestUser"] = true.into()).user_type, UserType::Guest);
+    assert_eq!(ben(|it| it["isGuestUser"] = Value::Null).user_type, UserType::Unknown);
     assert!(ben(|it| it["isDelegatedAdmin"] = true.into()).is_admin);
     assert!(!ben(|it| it["suspended"] = true.into()).is_enabled);
     assert!(!ben(|it| it["archived"] = true.into()).is_enabled);

@@ -41,7 +41,7 @@ pub fn licensed(mut policy: Value) -> Value {
 pub fn user(name: &str, path: &str) -> Value {
     json!({
         "id": format!("id-{name}"), "primaryEmail": format!("{name}@example.com"),
-        "name": {"fullName": name}, "isAdmin": false, "isDelegatedAdmin": false,
+        "name": {"fullName": name}, "isAdmin": false, "isDelegatedAdmin": false, "isGuestUser": false,
         "isEnrolledIn2Sv": true, "isEnforcedIn2Sv": true, "suspended": false, "archived": false,
         "isMailboxSetup": true, "creationTime": "2024-01-24T17:35:54.000Z",
         "lastLoginTime": "2026-11-10T08:00:00.000Z", "orgUnitPath": path,

@@ -3,7 +3,7 @@
 use posture::connect::m365::Tenant;
 use posture::connect::m365::rules::accounts;
 use posture::connect::reading::JudgedStatus::{Compliant, NonCompliant, NotApplicable, Partial};
-use posture::engine::identity::{Identity, LastSignIn, verdicts};
+use posture::engine::identity::{Identity, LastSignIn, UserType, verdicts};
 use serde_json::{Value, json};
 
 use super::tenant::{
@@ -30,7 +30,7 @@ fn an_account_has_its_roles_factor_and_last_sign_in() {
     let ada = account(&whole(), "ada").unwrap();
     assert_eq!(ada.user, "ada@example.com");
     assert_eq!(ada.roles, ["User Administrator"], "one that it may activate");
-    assert_eq!((ada.is_admin, ada.is_guest, ada.is_enabled), (true, false, true));
+    assert_eq!((ada.is_admin, ada.user_type, ada.is_enabled), (true, UserType::Member, true));
     assert_eq!((ada.mfa, ada.mfa_enforced), (Some(true), Some(true)));
     assert_eq!(ada.last_sign_in, LastSignIn::At("2026-03-01T00:00:00Z".parse().unwrap()));
     let glass = account(&whole(), "glass1").unwrap();
@@ -85,7 +85,7 @@ fn those_that_are_no_people_are_left_out() {
     ];
     let tenant = with_users(&people);
     assert_eq!(accounts(&tenant, at()).unwrap().len(), 4);
-    assert!(account(&tenant, "guest").unwrap().is_guest);
+    assert_eq!(account(&tenant, "guest").unwrap().user_type, UserType::Guest);
     assert!(!account(&tenant, "off").unwrap().is_enabled);
     assert_eq!(account(&tenant, "bare").unwrap().user, "bare");
 }
