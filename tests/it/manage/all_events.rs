@@ -33,7 +33,7 @@ impl Story {
 fn account(name: &str, mfa: bool, admin: bool) -> Value {
     json!({
         "user": name, "mfa": mfa, "admin": admin, "enabled": true,
-        "lastSignIn": "2026-03-01T00:00:00Z",
+        "lastSignIn": "2026-03-01T00:00:00Z", "userType": "member",
     })
 }
 
