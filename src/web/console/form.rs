@@ -28,6 +28,8 @@ pub(super) enum Kind {
     TrueOrFalse,
     /// The checked values of checkboxes with one name, or the chosen ones of a list.
     Several,
+    /// [`Kind::Several`], left out if there are none.
+    SeveralIfAny,
     /// Lines, or words between commas.
     Lines,
     /// [`Kind::Lines`], left out if there are none.
@@ -70,6 +72,11 @@ fn normal(value: &str) -> String {
     value.replace("\r\n", "\n")
 }
 
+fn several(form: &Pairs, name: &str) -> Vec<String> {
+    let values = form.iter().filter(|it| it.0 == *name && !it.1.is_empty());
+    values.map(|it| it.1.clone()).collect()
+}
+
 /// The body of an operation.
 pub(super) fn body(form: &Pairs, parts: &Pairs, fields: &[Field]) -> Value {
     let mut body = Map::new();
@@ -107,9 +114,9 @@ fn value(form: &Pairs, parts: &Pairs, name: &str, kind: &Kind) -> Option<Value> 
         Kind::NumberOrNull => Some(given.map_or(Value::Null, number)),
         Kind::Flag => Some(given.is_some().into()),
         Kind::TrueOrFalse => given.map(|it| (it == "true").into()),
-        Kind::Several => {
-            let values = form.iter().filter(|it| it.0 == *name && !it.1.is_empty());
-            Some(values.map(|it| it.1.clone()).collect::<Vec<_>>().into())
+        Kind::Several => Some(several(form, name).into()),
+        Kind::SeveralIfAny => {
+            Some(several(form, name)).filter(|it| !it.is_empty()).map(Value::from)
         }
         Kind::Lines => Some(lines(given.unwrap_or_default()).into()),
         Kind::Clients => {

@@ -248,6 +248,27 @@ fn a_form_that_is_no_form_is_refused() {
 }
 
 #[test]
+fn a_new_client_has_the_frameworks_in_scope_that_were_checked() {
+    let (posture, mut browser) = with_admin();
+    let page = browser.get("/clients/add").text();
+    assert!(page.contains("value=\"HIPAA\"> HIPAA Security Rule</label>"), "{page}");
+    let scope_of = |name: &str, checked: &[&str], browser: &mut Browser| {
+        let token = browser.token("/clients/add");
+        let mut fields = vec![("token", token.as_str()), ("name", name)];
+        fields.extend(checked.iter().map(|it| ("settings.frameworks", *it)));
+        let answer = browser.post("/clients/add", &fields);
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        let id = answer.header("location").unwrap()["/clients/".len()..][..36].to_owned();
+        let all = posture.operator("GET", &format!("/api/clients/{id}/compliance"), &Value::Null);
+        let all = all.json()["data"].as_array().unwrap().clone();
+        let in_scope = all.iter().filter(|it| it["inScope"] == true).take(3);
+        in_scope.map(|it| it["frameworkId"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(scope_of("A", &["HIPAA", "CIS_V8"], &mut browser), ["HIPAA", "CIS_V8"]);
+    assert_eq!(scope_of("B", &[], &mut browser), ["SOC2", "HIPAA", "PCI_DSS"]);
+}
+
+#[test]
 fn a_control_is_attested_with_a_file() {
     let (posture, mut browser) = with_admin();
     let client = posture.client("A");

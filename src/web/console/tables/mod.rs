@@ -90,6 +90,7 @@ const CLIENT_FIELDS: &[Field] = &[
     Field("name", Kind::Text),
     Field("industry", Kind::Text),
     Field("employeeCount", Kind::Number),
+    Field("settings.frameworks", Kind::SeveralIfAny),
 ];
 
 /// The client that a page is about.

@@ -53,7 +53,7 @@ pub(super) const PAGES: &[Page] = &[
         reads: &[read("schedules", "/api/report-schedules")],
         guarded: false,
     },
-    Page { path: "/clients/add", template: "client-add", reads: &[], guarded: false },
+    Page { path: "/clients/add", template: "client-add", reads: &[FRAMEWORKS], guarded: false },
     Page {
         path: "/tasks",
         template: "tasks",
