@@ -214,7 +214,7 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
                 Column::left(of(language, "Risk", "Risque"), 50),
                 Column::left(of(language, "Severity", "Gravité"), 11),
                 Column::left(of(language, "Open since", "Depuis le"), 20),
-                Column::right(of(language, "Exposure a year", "Exposition par an"), 19),
+                Column::right(of(language, "Saves a year", "Épargne par an"), 19),
             ],
             rows: it.risks.iter().map(row).collect(),
         }));
@@ -244,10 +244,10 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
     }
     blocks.push(note(
         language,
-        "Exposure: what fixing the risk alone is expected to save in a year, in US dollars. One alone saves little \
+        "Saves a year: what fixing the risk alone is expected to save, in US dollars. One alone saves little \
          while others stay open; all together save the exposure of the summary. It is unknown for findings without a \
          control and for clients whose number of employees is unknown.",
-        "Exposition\u{a0}: ce que la correction de ce seul risque devrait épargner en un an, en dollars américains. \
+        "Épargne par an\u{a0}: ce que la correction de ce seul risque devrait épargner, en dollars américains. \
          Un seul épargne peu tant que d’autres restent ouverts; tous ensemble épargnent l’exposition du \
          sommaire. Elle est inconnue pour les constats sans contrôle et pour les clients dont le nombre d’employés \
          est inconnu.",

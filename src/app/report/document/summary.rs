@@ -226,7 +226,7 @@ fn cost(language: Language, it: &Standing) -> String {
     let (base, now) = (dollars(language, base), dollars(language, now));
     say!(
         language,
-        "Incidents are expected to cost {now} a year as things are, and {base} if every control was met. The \
+        "Incidents are expected to cost {now} a year as things are, and {base} if every control were met. The \
          difference, {exposure} a year, is what the open gaps cost.",
         "Dans l’état actuel, les incidents devraient coûter {now} par an, et {base} si chaque contrôle était \
          respecté. La différence, {exposure} par an, est le coût des lacunes ouvertes."
