@@ -76,6 +76,9 @@ impl Catalog {
     #[must_use]
     pub fn with_own(&self, own: Vec<Framework>) -> Self {
         let mut catalog = self.clone();
+        if own.is_empty() && !catalog.frameworks.iter().any(|it| it.id.is_own()) {
+            return catalog;
+        }
         catalog.frameworks.retain(|it| !it.id.is_own());
         catalog.frameworks.extend(own);
         catalog.frameworks.sort_by_key(|it| it.id);
