@@ -126,7 +126,7 @@ pub fn say_the_same(read: Read, names: &[&str]) {
     }
 }
 
-/// Each sample is refused when its end is missing. It is cut at so many places, and at as many bytes before its end.
+/// Each sample is refused when its end is missing. It is cut at some places, and at the last bytes.
 pub fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
     let (n_cuts, n_last) = if is_long() { (25, 25) } else { (12, 4) };
     for it in all {
