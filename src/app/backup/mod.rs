@@ -53,6 +53,8 @@ pub struct Backups {
     made_at: Mutex<Option<Time>>,
     /// The name of the backup that the operator's command has not ended for. The database has it as well, for the next start.
     due_command: Mutex<Option<String>>,
+    /// Held while a scheduled backup is made.
+    schedule_turn: tokio::sync::Mutex<()>,
     /// Held while the command runs.
     command_turn: Arc<tokio::sync::Mutex<()>>,
 }

@@ -16,7 +16,7 @@ const S_PER_H: i64 = 3_600;
 const RETRY_S: i64 = S_PER_H;
 
 impl App {
-    /// Makes a backup if one is due, and runs the command of the operator if it did not end for the last one. A failure is
+    /// Makes a backup if one is due, or waits for the one that another caller makes, and runs the command of the operator if it did not end for the last one. A failure is
     /// logged and noticed, and a backup is tried again within an hour.
     ///
     /// # Errors
@@ -28,6 +28,8 @@ impl App {
     }
 
     async fn back_up_if_due(&self) -> Result<()> {
+        // Whoever comes second finds that nothing is due any more.
+        let _turn = self.backups.schedule_turn.lock().await;
         let noted = self.store.read(Snapshot::last_scheduled_backup).await?;
         let last = noted.max(*lock(&self.backups.made_at));
         let now = self.clock.now();

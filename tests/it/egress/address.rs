@@ -241,16 +241,17 @@ fn one_forbidden_address_refuses_them_all() {
 
 #[test]
 fn a_name_is_resolved_once_and_what_was_judged_is_called() {
-    let allowed = Sink::answering("127.0.0.2:0", OK);
+    // Of addresses that nothing else uses: the port is free on both.
+    let allowed = Sink::answering("127.77.0.2:0", OK);
     let port = allowed.address.port();
-    let forbidden = Sink::answering(&format!("127.0.0.1:{port}"), OK);
+    let forbidden = Sink::answering(&format!("127.77.0.1:{port}"), OK);
     let policy =
-        EgressPolicy { allow_private_networks: networks(&["127.0.0.2/32"]), ..everything() };
+        EgressPolicy { allow_private_networks: networks(&["127.77.0.2/32"]), ..everything() };
     let n_asked = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&n_asked);
     let rebinding = resolving(policy, move |port| {
         let first = counter.fetch_add(1, Ordering::SeqCst) == 0;
-        Ok(vec![SocketAddr::from(([127, 0, 0, if first { 2 } else { 1 }], port))])
+        Ok(vec![SocketAddr::from(([127, 77, 0, if first { 2 } else { 1 }], port))])
     });
     let url = format!("http://hooks.example.com:{port}/");
     rebinding.check(&url).unwrap();
@@ -258,7 +259,7 @@ fn a_name_is_resolved_once_and_what_was_judged_is_called() {
     assert_eq!(status(&post(&rebinding, &url)), 200);
     assert_eq!(n_asked.load(Ordering::SeqCst), 1);
     let why = refusal(post(&rebinding, &url));
-    assert!(why.contains("127.0.0.1"), "{why}");
+    assert!(why.contains("127.77.0.1"), "{why}");
     assert_eq!(n_asked.load(Ordering::SeqCst), 2, "nothing is remembered");
     assert_eq!((allowed.n_accepted(), forbidden.n_accepted()), (1, 0));
     assert_eq!(
