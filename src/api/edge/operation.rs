@@ -162,7 +162,7 @@ impl PathOperations {
             let of_query = it.params.into_iter().filter(|it| it.in_type == MetaParamIn::Query);
             let parameters = of_query.map(|it| it.name).collect();
             let id = it.operation_id.expect("each operation has a name");
-            let summary = it.summary.unwrap_or_default();
+            let summary = it.summary.expect("each operation says what it does");
             all.push(Operation { id, action, summary, parameters });
         }
         let mut methods: Vec<&str> = numbers.iter().map(|it| it.0.as_str()).collect();
