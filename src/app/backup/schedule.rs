@@ -16,8 +16,8 @@ const S_PER_H: i64 = 3_600;
 const RETRY_S: i64 = S_PER_H;
 
 impl App {
-    /// Makes a backup if one is due, or waits for the one that another caller makes, and runs the command of the operator if it did not end for the last one. A failure is
-    /// logged and noticed, and a backup is tried again within an hour.
+    /// Makes a backup if one is due, or waits for the one that another caller makes, and runs the command of the operator if
+    /// it did not end for the last one. A failure is logged and noticed, and a backup is tried again within an hour.
     ///
     /// # Errors
     /// `Unavailable` if the database cannot be read.
