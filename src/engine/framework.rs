@@ -1,5 +1,6 @@
 //! Frameworks: their identifiers, rows, and the controls that answer them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -220,6 +221,12 @@ impl Framework {
             || replacing(self.rows.iter().map(|it| &it.formerly), reference),
             |it| vec![it],
         )
+    }
+
+    /// Indices of the controls that any of its rows names.
+    #[must_use]
+    pub fn controls(&self) -> BTreeSet<usize> {
+        self.rows.iter().flat_map(|it| &it.controls).map(|it| it.control).collect()
     }
 
     /// Returns for each row the mappings of it and of the rows below it, by control, one for each: the one that decides,

@@ -23,7 +23,7 @@ fn path(client: &str, query: &str) -> String {
     format!("/api/clients/{client}/reports/posture?{query}")
 }
 
-fn ask(posture: &Posture, client: &str, query: &str) -> Answer {
+pub(super) fn ask(posture: &Posture, client: &str, query: &str) -> Answer {
     let answer = posture.operator("GET", &path(client, query), &Value::Null);
     assert_eq!(answer.status, 200, "{query}: {}", answer.text());
     answer

@@ -6,6 +6,7 @@ pub(crate) mod all_events;
 mod bounds;
 mod catalog;
 mod changes;
+mod client_documents;
 mod client_list;
 mod clients;
 mod complete;

@@ -3,10 +3,12 @@
 use super::language::{counted, date, dollars, heading, note, number, of, parts, say, severity};
 use super::standing::{FrameworkStanding, N_RISKS_NAMED, QUARTER_DAYS, Standing};
 use super::{Front, Letterhead, detail, summary};
+use crate::engine::risk::split_remediation;
 use crate::engine::severity::Severity;
+use crate::page::Page;
 use crate::paper::signature::PublicKey;
 use crate::paper::{Bar, Bars, Block, Column, Language, LineChart, Paper, Table};
-use crate::store::per_client::posture::OpenRisk;
+use crate::store::per_client::posture::{Acceptance, OpenRisk};
 
 /// The steps that are named first.
 const N_STEPS: usize = 5;
@@ -100,16 +102,16 @@ fn frameworks(language: Language, it: &Standing) -> Vec<Block> {
     blocks.push(note(
         language,
         "Requirements that apply to the client, by status. Readiness is the mean score of the requirements: what is \
-         not assessed counts as zero. For CMMC Level 2 it follows the SPRS points.",
+         not assessed counts as zero.",
         "Exigences qui s’appliquent au client, selon leur état. La préparation est le pointage moyen des \
-         exigences\u{a0}: ce qui n’est pas évalué compte pour zéro. Pour le niveau 2 de CMMC, elle suit les points \
-         SPRS.",
+         exigences\u{a0}: ce qui n’est pas évalué compte pour zéro.",
     ));
     if let Some(sprs) = it.frameworks.iter().find_map(|it| it.summary.sprs) {
         blocks.push(Block::Text(say!(
             language,
-            "The SPRS score of CMMC Level 2 is {sprs} on a scale from -203 to 110.",
-            "Le pointage SPRS du niveau 2 de CMMC est de {sprs}, sur une échelle de -203 à 110."
+            "The SPRS score of CMMC Level 2 is {sprs} on a scale from -203 to 110. The readiness of that level follows it.",
+            "Le pointage SPRS du niveau 2 de CMMC est de {sprs}, sur une échelle de -203 à 110. La préparation de ce \
+             niveau en découle."
         )));
     }
     blocks
@@ -229,19 +231,7 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
         );
         blocks.push(Block::Text(say!(language, "{n} open.", "{n}.")));
     }
-    if it.n_accepted != 0 {
-        let n = counted(
-            language,
-            it.n_accepted,
-            ["risk is", "risks are"],
-            ["risque est accepté", "risques sont acceptés"],
-        );
-        blocks.push(Block::Text(say!(
-            language,
-            "{n} accepted for a time, and not listed. That raises no score.",
-            "{n} pour un temps, sans figurer dans la liste. Cela n’augmente aucun pointage."
-        )));
-    }
+    blocks.extend(accepted(language, it));
     blocks.push(note(
         language,
         "Saves a year: what fixing the risk alone is expected to save, in US dollars. One alone saves little \
@@ -252,6 +242,54 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
          sommaire. Elle est inconnue pour les constats sans contrôle et pour les clients dont le nombre d’employés \
          est inconnu.",
     ));
+    blocks
+}
+
+/// What is accepted for a time, by whom and why.
+fn accepted(language: Language, it: &Standing) -> Vec<Block> {
+    let Page { items, total, .. } = &it.accepted;
+    if items.is_empty() {
+        return Vec::new();
+    }
+    let n = counted(
+        language,
+        *total,
+        ["risk is", "risks are"],
+        ["risque est accepté", "risques sont acceptés"],
+    );
+    let intro = say!(
+        language,
+        "{n} accepted for a time and not among the open ones. Accepting changes no score: what is wrong still counts.",
+        "{n} pour un temps, hors du nombre des risques ouverts. Cela ne change aucun pointage\u{a0}: ce qui ne va pas \
+         compte toujours."
+    );
+    let row = |it: &OpenRisk| {
+        let said = it.accepted.as_ref();
+        vec![
+            it.risk.title.clone(),
+            severity(language, it.risk.severity).to_owned(),
+            said.map_or_else(String::new, |it| date(language, it.until)),
+            said.map_or_else(String::new, |Acceptance { by, reason, .. }| {
+                say!(language, "{by}: {reason}", "{by}\u{a0}: {reason}")
+            }),
+        ]
+    };
+    let table = Table {
+        columns: vec![
+            Column::left(of(language, "Accepted risk", "Risque accepté"), 40),
+            Column::left(of(language, "Severity", "Gravité"), 11),
+            Column::left(of(language, "Until", "Jusqu’au"), 17),
+            Column::left(of(language, "By whom and why", "Par qui et pourquoi"), 32),
+        ],
+        rows: items.iter().map(row).collect(),
+    };
+    let mut blocks = vec![Block::Text(intro), Block::Table(table)];
+    let n_more = total.saturating_sub(items.len() as u64);
+    if n_more != 0 {
+        let french = ["autre risque est accepté", "autres risques sont acceptés"];
+        let n = counted(language, n_more, ["other risk is", "other risks are"], french);
+        blocks.push(Block::Text(say!(language, "{n} accepted.", "{n}.")));
+    }
     blocks
 }
 
@@ -270,9 +308,11 @@ fn steps(language: Language, it: &Standing) -> Vec<Block> {
                 let what = &control.remediation;
                 say!(language, "{title}: {what}{saved}", "{title}\u{a0}: {what}{saved}")
             }
-            None => {
-                say!(language, "Fix “{title}”.{saved}", "Corriger «\u{a0}{title}\u{a0}».{saved}")
-            }
+            None => match split_remediation(&risk.risk.description) {
+                // As the tool says it, in its language.
+                Some((_, what)) => say!(language, "{title}: {what}", "{title}\u{a0}: {what}"),
+                None => say!(language, "Fix “{title}”.", "Corriger «\u{a0}{title}\u{a0}»."),
+            },
         });
     }
     let urgent = it.not_assessed().filter(|it| Severity::High <= it.severity).count();

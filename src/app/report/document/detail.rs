@@ -12,7 +12,7 @@ const N_UNASSESSED_NAMED: usize = 12;
 
 pub(super) fn unassessed(language: Language, it: &Standing) -> Vec<Block> {
     let mut all: Vec<_> = it.not_assessed().collect();
-    all.sort_by_key(|it| Reverse(it.severity));
+    all.sort_by_key(|it| Reverse((it.is_in_scope, it.severity)));
     let heading = heading(language, "What is not assessed", "Ce qui n’est pas évalué");
     if all.is_empty() {
         let none = of(
@@ -33,6 +33,16 @@ pub(super) fn unassessed(language: Language, it: &Standing) -> Vec<Block> {
          récemment et personne ne les a attestés. On ne sait pas s’ils sont respectés. Ils comptent pour zéro dans \
          chaque pointage, car une faille que personne ne cherche est d’abord trouvée par d’autres."
     );
+    let n_in_scope = all.iter().filter(|it| it.is_in_scope).count() as u64;
+    let is_split = n_in_scope != 0 && n_in_scope != all.len() as u64;
+    let in_scope = is_split.then(|| {
+        let n = counted(language, n_in_scope, ["is", "are"], ["est demandé", "sont demandés"]);
+        Block::Text(say!(
+            language,
+            "Of them, {n} asked for by a framework in scope, and listed first.",
+            "Parmi eux, {n} par un référentiel visé, en tête de liste."
+        ))
+    });
     let row = |it: &&ControlStanding| {
         vec![it.code.clone(), it.title.clone(), severity(language, it.severity).to_owned()]
     };
@@ -44,7 +54,9 @@ pub(super) fn unassessed(language: Language, it: &Standing) -> Vec<Block> {
         ],
         rows: all.iter().take(N_UNASSESSED_NAMED).map(row).collect(),
     };
-    let mut blocks = vec![heading, Block::Text(intro), Block::Table(table)];
+    let mut blocks = vec![heading, Block::Text(intro)];
+    blocks.extend(in_scope);
+    blocks.push(Block::Table(table));
     let n_more = all.len().saturating_sub(N_UNASSESSED_NAMED);
     if n_more != 0 {
         let n = counted(
@@ -98,9 +110,34 @@ pub(super) fn sources(language: Language, it: &Standing) -> Vec<Block> {
     vec![heading, Block::Table(table)]
 }
 
-/// Every control.
+/// Every control: first those that a framework in scope asks for.
 pub(super) fn appendix(language: Language, it: &Standing) -> Vec<Block> {
-    let row = |it: &ControlStanding| {
+    let heading = heading(language, "Appendix: all controls", "Annexe\u{a0}: tous les contrôles");
+    let (asked, others): (Vec<_>, Vec<_>) = it.controls.iter().partition(|it| it.is_in_scope);
+    if asked.is_empty() || others.is_empty() {
+        return vec![heading, controls(language, &it.controls.iter().collect::<Vec<_>>())];
+    }
+    let first = of(
+        language,
+        "Controls that a framework in scope asks for:",
+        "Contrôles demandés par un référentiel visé\u{a0}:",
+    );
+    let then = of(
+        language,
+        "Controls that none of them asks for. They count in the score:",
+        "Contrôles qu’aucun d’eux ne demande. Ils comptent dans le pointage\u{a0}:",
+    );
+    vec![
+        heading,
+        Block::Text(first.to_owned()),
+        controls(language, &asked),
+        Block::Text(then.to_owned()),
+        controls(language, &others),
+    ]
+}
+
+fn controls(language: Language, all: &[&ControlStanding]) -> Block {
+    let row = |it: &&ControlStanding| {
         vec![
             it.code.clone(),
             it.title.clone(),
@@ -109,7 +146,7 @@ pub(super) fn appendix(language: Language, it: &Standing) -> Vec<Block> {
             it.score.map_or_else(|| "–".to_owned(), |it| it.to_string()),
         ]
     };
-    let table = Table {
+    Block::Table(Table {
         columns: vec![
             Column::left(of(language, "Control", "Contrôle"), 13),
             Column::left(of(language, "What it asks for", "Ce qu’il demande"), 47),
@@ -117,12 +154,8 @@ pub(super) fn appendix(language: Language, it: &Standing) -> Vec<Block> {
             Column::left(of(language, "Status", "État"), 17),
             Column::right(of(language, "Score", "Pointage"), 10),
         ],
-        rows: it.controls.iter().map(row).collect(),
-    };
-    vec![
-        heading(language, "Appendix: all controls", "Annexe\u{a0}: tous les contrôles"),
-        Block::Table(table),
-    ]
+        rows: all.iter().map(row).collect(),
+    })
 }
 
 pub(super) fn method(language: Language, it: &Standing) -> Vec<Block> {
@@ -176,8 +209,8 @@ pub(super) fn reading(language: Language) -> Vec<Block> {
 
 /// What a French report has in English. `None`: the report is English.
 fn names(language: Language) -> Option<Block> {
-    let note = "Les noms des contrôles, des exigences, des risques et des référentiels viennent du catalogue, qui les \
-                tient en anglais.";
+    let note = "Les titres des exigences et les noms des référentiels viennent du catalogue, qui les tient en \
+                anglais. Ce que disent les outils reste dans leurs mots.";
     (language == Language::French).then(|| Block::Text(note.to_owned()))
 }
 

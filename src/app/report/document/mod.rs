@@ -70,10 +70,13 @@ impl Front<'_> {
     /// The document with these blocks. It ends with how to check its signature.
     fn paper(self, mut blocks: Vec<Block>, key: PublicKey) -> Paper {
         let Self { language, letterhead, now, title, subject, mut details } = self;
-        let author = letterhead.name.clone().unwrap_or_else(|| NAMELESS.to_owned());
         let at = minute(language, now);
         details.push(say!(language, "As of {at}", "En date du {at}"));
-        details.push(say!(language, "Prepared by {author}", "Préparé par {author}"));
+        details.push(match &letterhead.name {
+            Some(provider) => say!(language, "Prepared by {provider}", "Préparé par {provider}"),
+            None => say!(language, "Prepared with {NAMELESS}", "Préparé avec {NAMELESS}"),
+        });
+        let author = letterhead.name.clone().unwrap_or_else(|| NAMELESS.to_owned());
         blocks.extend(detail::signature(language, &author, key));
         Paper {
             language,

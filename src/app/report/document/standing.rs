@@ -1,6 +1,6 @@
 //! What the report about a client says, as numbers: from the same places as the API's answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::wording;
@@ -8,17 +8,17 @@ use crate::app::App;
 use crate::app::report::because::OpenQuestion;
 use crate::app::report::client::ClientReport;
 use crate::app::report::log::LogPart;
-use crate::app::report::posture::page_risks;
+use crate::app::report::posture::{RiskOrder, page_open_risks, page_risks};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::engine::catalog::Control;
 use crate::engine::fact::Status;
-use crate::engine::framework::{FrameworkId, Level};
+use crate::engine::framework::{Framework, FrameworkId, Level};
 use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkSummary, Score, coverage};
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::{ClientId, ImportId};
-use crate::page::Cut;
+use crate::page::{Cut, Page};
 use crate::paper::Language;
 use crate::store::ClientSnapshot;
 use crate::store::global::change::Placed;
@@ -53,7 +53,8 @@ pub(super) struct Standing {
     pub(super) risks: Vec<OpenRisk>,
     /// All that are open and not accepted, by [`Severity::ALL`].
     pub(super) n_risks: [u64; 4],
-    pub(super) n_accepted: u64,
+    /// The worst that are accepted, and how many are.
+    pub(super) accepted: Page<OpenRisk>,
     pub(super) quarter: Quarter,
     /// In the catalog's order.
     pub(super) controls: Vec<ControlStanding>,
@@ -75,6 +76,8 @@ pub(super) struct ControlStanding {
     pub(super) score: Option<u8>,
     /// What to do about it.
     pub(super) remediation: String,
+    /// A requirement of a framework in scope names it.
+    pub(super) is_in_scope: bool,
 }
 
 pub(super) struct SourceStanding {
@@ -166,12 +169,10 @@ impl App {
         let frameworks = frameworks(rows, &report)?;
         let start = days.iter().rev().find(|it| it.0 < since).or(days.first()).copied();
         let mut quarter = Quarter { start, ..Quarter::default() };
-        let (mut n_risks, mut n_accepted) = ([0; 4], 0);
+        let mut n_risks = [0; 4];
         rows.visit_risks(|it| {
             count_risk(&it, since, &mut quarter);
-            if it.closed.is_none() && it.accepted.is_some() {
-                n_accepted += 1;
-            } else if it.closed.is_none() {
+            if it.closed.is_none() && it.accepted.is_none() {
                 let place = Severity::ALL.iter().position(|severity| *severity == it.risk.severity);
                 n_risks[place.expect("every severity is among all")] += 1;
             }
@@ -179,7 +180,9 @@ impl App {
         quarter.requirements = requirements(&frameworks, changes);
         let cut = Cut { limit: N_RISKS_NAMED, offset: 0 };
         let mut risks = page_risks(rows, None, cut)?.items;
-        for it in &mut risks {
+        let is_accepted = |it: &OpenRisk| it.accepted.is_some();
+        let mut accepted = page_open_risks(rows, cut, RiskOrder::Score, is_accepted)?;
+        for it in risks.iter_mut().chain(&mut accepted.items) {
             it.risk.title = wording::risk(language, &report.catalog, &it.risk);
         }
         Ok(Standing {
@@ -191,7 +194,7 @@ impl App {
             loss: rows.find_expected_loss()?,
             risks,
             n_risks,
-            n_accepted,
+            accepted,
             quarter,
             controls: controls(&report, language),
             sources: sources(rows)?,
@@ -213,8 +216,11 @@ fn frameworks(rows: &ClientSnapshot, report: &ClientReport) -> Result<Vec<Framew
 }
 
 fn controls(report: &ClientReport, language: Language) -> Vec<ControlStanding> {
-    let both = report.catalog.controls.iter().zip(&report.controls);
-    let standing = |(control, outcome): (&Control, &ControlOutcome)| {
+    let catalog = &report.catalog;
+    let in_scope = report.frameworks.iter().filter_map(|it| catalog.find_framework(*it));
+    let in_scope: BTreeSet<usize> = in_scope.flat_map(Framework::controls).collect();
+    let both = catalog.controls.iter().zip(&report.controls).enumerate();
+    let standing = |(index, (control, outcome)): (usize, (&Control, &ControlOutcome))| {
         let (title, remediation) = wording::control(language, control);
         ControlStanding {
             code: control.code.clone(),
@@ -223,6 +229,7 @@ fn controls(report: &ClientReport, language: Language) -> Vec<ControlStanding> {
             status: outcome.status,
             score: outcome.score,
             remediation: remediation.to_owned(),
+            is_in_scope: in_scope.contains(&index),
         }
     };
     both.map(standing).collect()

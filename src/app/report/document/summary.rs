@@ -152,6 +152,16 @@ fn frameworks(language: Language, it: &Standing) -> String {
     };
     let is_full =
         |it: &&FrameworkStanding| it.summary.total != 0 && it.summary.passed == it.summary.total;
+    let (name, readiness) = (&best.name, best.summary.readiness);
+    if let [only] = it.frameworks.as_slice() {
+        let (passed, total) = (number(language, only.summary.passed.into()), only.summary.total);
+        let total = number(language, total.into());
+        return say!(
+            language,
+            "{name} is in scope. Its readiness is {readiness} of 100: {passed} of {total} requirements are compliant.",
+            "{name} est visé. Sa préparation est de {readiness} sur 100\u{a0}: exigences conformes, {passed} sur {total}."
+        );
+    }
     let n = it.frameworks.iter().filter(is_full).count() as u64;
     let all = counted(
         language,
@@ -174,7 +184,6 @@ fn frameworks(language: Language, it: &Standing) -> String {
             ["a toutes ses exigences conformes", "ont toutes leurs exigences conformes"],
         )
     };
-    let (name, readiness) = (&best.name, best.summary.readiness);
     say!(
         language,
         "{all} in scope, and {full}. The furthest along is {name}, with a readiness of {readiness} of 100.",
@@ -227,9 +236,10 @@ fn cost(language: Language, it: &Standing) -> String {
     say!(
         language,
         "Incidents are expected to cost {now} a year as things are, and {base} if every control were met. The \
-         difference, {exposure} a year, is what the open gaps cost.",
+         difference, {exposure} a year, is what the open gaps cost. What nobody has looked at is not in it.",
         "Dans l’état actuel, les incidents devraient coûter {now} par an, et {base} si chaque contrôle était \
-         respecté. La différence, {exposure} par an, est le coût des lacunes ouvertes."
+         respecté. La différence, {exposure} par an, est le coût des lacunes ouvertes. Ce que personne n’a regardé \
+         n’y figure pas."
     )
 }
 
