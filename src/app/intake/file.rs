@@ -13,6 +13,9 @@ use crate::app::intake::list::Lists;
 use crate::app::intake::run::{Discovery, Intake, IntakeOutcome, NewRun};
 use crate::blocking::Cancellation;
 use crate::clock::Time;
+use crate::engine::control::valid_until;
+use crate::engine::fact::Observation;
+use crate::engine::vulnerability::SCAN_DAYS;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
@@ -27,6 +30,7 @@ use crate::store::{ClientSnapshot, ClientStore};
 pub const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// The format is detected from this much of the file's start.
 const HEAD_BYTES: usize = 64 * 1024;
+const S_PER_DAY: i64 = 86_400;
 /// Of a file that says nothing, so many reasons are named.
 const N_REASONS_NAMED: usize = 3;
 
@@ -132,7 +136,8 @@ impl App {
         }
         let format = whole.format;
         keep_columns(rows, &order, format, &whole.source).await?;
-        let intake = intake(whole, id, &order, now, |it| self.is_expired(it, now))?;
+        let catalog = self.catalog();
+        let intake = intake(whole, id, &order, now, |it| valid_until(&catalog, it))?;
         let binding = Binding {
             client: rows.id(),
             import: id,
@@ -175,11 +180,6 @@ impl App {
         self.free_tenants(rows.id(), id).await?;
         self.intakes.count_undone_file();
         Ok(outcome)
-    }
-
-    /// Returns true if an observation has expired.
-    fn is_expired(&self, it: &crate::engine::fact::Observation, now: Time) -> bool {
-        crate::engine::control::valid_until(&self.catalog(), it) <= now
     }
 }
 
@@ -380,12 +380,35 @@ fn refuse_skipped(folded: &Folded) -> Result<()> {
     Err(Error::invalid(format!("{rule}: {named}")))
 }
 
+/// # Errors
+/// `Invalid` if nothing of it counts any more.
+fn refuse_outdated(
+    Folded { observations, scans, .. }: &Folded,
+    newest: Time,
+    now: Time,
+    valid_until: impl Fn(&Observation) -> Time,
+) -> Result<()> {
+    let is_current = |it: &Observation| now < valid_until(it);
+    if observations.iter().any(is_current) || scans.iter().any(|it| !it.is_outdated(now)) {
+        return Ok(());
+    }
+    let counts_s = |it: &Observation| valid_until(it).s_since(it.observed_at);
+    let of_scans = scans.iter().map(|_| SCAN_DAYS * S_PER_DAY);
+    let longest_s = observations.iter().map(counts_s).chain(of_scans).max();
+    let n_days = longest_s.unwrap_or_default() / S_PER_DAY;
+    let n = observations.len() + scans.len();
+    Err(Error::invalid(format!(
+        "all {n} observations are too old to count: the newest is from {newest}, and they count for {n_days} days at most. \
+        Nothing was imported. If the file shows the current state, repeat with --observed-at now"
+    )))
+}
+
 fn intake(
     WholeFile { format, source, folded, digest }: WholeFile,
     id: ImportId,
     order: &ImportRequest,
     now: Time,
-    is_expired: impl Fn(&crate::engine::fact::Observation) -> bool,
+    valid_until: impl Fn(&Observation) -> Time,
 ) -> Result<Intake> {
     refuse_skipped(&folded)?;
     if order.observed_at == ObservedAt::File && !format.has_times() {
@@ -397,15 +420,8 @@ fn intake(
     let observed = folded.observations.iter().map(|it| it.observed_at);
     let times: Vec<Time> = observed.chain(folded.scans.iter().map(|it| it.at)).collect();
     let (oldest, newest) = (times.iter().min().copied(), times.iter().max().copied());
-    if let (ObservedAt::File, Some(newest)) = (order.observed_at, newest)
-        && folded.observations.iter().all(is_expired)
-        && folded.scans.iter().all(|it| it.is_outdated(now))
-    {
-        return Err(Error::invalid(format!(
-            "all {} observations are too old to count (the newest is from {newest}); nothing was imported. If the file \
-            shows the current state, repeat with --observed-at now",
-            times.len()
-        )));
+    if let (ObservedAt::File, Some(newest)) = (order.observed_at, newest) {
+        refuse_outdated(&folded, newest, now, valid_until)?;
     }
     let seen_at = newest.unwrap_or(now);
     let run = NewRun {
