@@ -50,11 +50,13 @@ function labelCells(root) {
   }
 }
 
-// One box for all boxes of a name.
+// One box for all boxes of a name, or those of them whose values begin with data-only.
 for (const all of document.querySelectorAll("[data-all]")) {
   all.closest("label").hidden = false;
   all.addEventListener("change", () => {
-    for (const it of document.getElementsByName(all.dataset.all)) it.checked = all.checked;
+    for (const it of document.getElementsByName(all.dataset.all)) {
+      if (it.value.startsWith(all.dataset.only ?? "")) it.checked = all.checked;
+    }
   });
 }
 

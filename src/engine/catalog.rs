@@ -289,6 +289,13 @@ pub struct OpenFindings {
 }
 
 impl Control {
+    /// Returns true if its code, its title or what it requires has these words, which are in lower case.
+    #[must_use]
+    pub fn says(&self, words: &str) -> bool {
+        let texts = [&self.code, &self.title, &self.requires];
+        texts.iter().any(|it| it.to_lowercase().contains(words))
+    }
+
     /// Returns true if anything other than an attestation can decide it.
     #[must_use]
     pub fn is_automatic(&self) -> bool {

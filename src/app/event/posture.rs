@@ -189,6 +189,8 @@ pub struct RiskAssessmentCompleted<'a> {
     /// Risks that were opened, whatever else is open.
     pub risks_opened: u32,
     pub risks_closed: u32,
+    /// Codes of the controls whose status changed.
+    pub controls: Vec<&'a str>,
     /// All risks of the client that are open.
     pub open_risks: usize,
     pub critical: usize,
@@ -203,7 +205,7 @@ pub struct RiskAssessmentCompleted<'a> {
 
 impl<'a> RiskAssessmentCompleted<'a> {
     #[must_use]
-    pub fn of(posture: &Posture, cause: &'a Cause, moved: &PostureChange) -> Self {
+    pub fn of(posture: &Posture, cause: &'a Cause, moved: &'a PostureChange) -> Self {
         let count =
             |severity: Severity| posture.risks.iter().filter(|it| it.severity == severity).count();
         Self {
@@ -212,6 +214,7 @@ impl<'a> RiskAssessmentCompleted<'a> {
             first_run: cause.is_of_new_source(),
             risks_opened: moved.n_risks_opened,
             risks_closed: moved.n_risks_closed,
+            controls: moved.controls.iter().map(|it| it.0.as_str()).collect(),
             open_risks: posture.risks.len(),
             critical: count(Severity::Critical),
             high: count(Severity::High),

@@ -5,7 +5,7 @@ use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::engine::event::EventKind;
 use crate::error::Result;
-use crate::id::ClientId;
+use crate::id::{ClientId, RiskId};
 use crate::store::Snapshot;
 use crate::store::global::change::Placed;
 use crate::store::global::event::Event;
@@ -31,6 +31,10 @@ pub struct EventQuery {
     pub client: Option<ClientId>,
     /// Empty: of every type.
     pub kinds: Vec<EventKind>,
+    /// Only those about this risk, and about tasks for it. `None`: whatever they are about.
+    pub risk: Option<RiskId>,
+    /// Without assessments after any run of a source but its first one.
+    pub only_first_runs: bool,
     pub part: LogPart,
     /// Of the last entries, only those before this sequence. `None`: up to the end.
     pub before: Option<u64>,
@@ -71,12 +75,16 @@ impl App {
         caller: &Caller,
         query: EventQuery,
     ) -> Result<(Vec<Event>, Option<u64>)> {
-        let EventQuery { client, kinds, part, before, since, limit } = query;
+        let EventQuery { client, kinds, risk, only_first_runs, part, before, since, limit } = query;
         let allowed = self.asked_clients(caller, client)?;
         let limit = limit as usize;
-        let n_at_once = if kinds.is_empty() { limit + 1 } else { N_AT_ONCE };
-        let is_wanted =
-            move |it: &Event| kinds.is_empty() || kinds.iter().any(|kind| kind.as_str() == it.kind);
+        let is_all = kinds.is_empty() && risk.is_none() && !only_first_runs;
+        let n_at_once = if is_all { limit + 1 } else { N_AT_ONCE };
+        let is_wanted = move |it: &Event| {
+            (kinds.is_empty() || kinds.iter().any(|kind| kind.as_str() == it.kind))
+                && risk.is_none_or(|risk| it.is_about(risk))
+                && !(only_first_runs && it.is_of_later_run())
+        };
         let list = move |snapshot: &Snapshot| {
             let allowed = allowed.as_deref();
             match part {

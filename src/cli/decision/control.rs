@@ -30,7 +30,8 @@ Example:
 #[command(after_help = "\
 Examples:
   posture control list 'Acme Ltd' --status non_compliant --status partial
-  posture control list 'Acme Ltd' --status not_assessed
+  posture control list 'Acme Ltd' --status not_assessed --framework HIPAA
+  posture control list 'Acme Ltd' --search backup
 
 `posture catalog control CODE` shows what a control asks for.")]
 pub(in crate::cli) struct ControlListArgs {
@@ -39,6 +40,12 @@ pub(in crate::cli) struct ControlListArgs {
     /// `compliant`, `partial`, `non_compliant`, `not_assessed` or `not_applicable`. Can be repeated.
     #[arg(long = "status", value_name = "STATUS", value_delimiter = ',')]
     statuses: Vec<String>,
+    /// Only those that a requirement of this framework names, such as HIPAA.
+    #[arg(long, value_name = "FRAMEWORK")]
+    framework: Option<String>,
+    /// Only those with this in their code, title or what they require.
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -113,12 +120,15 @@ impl AttestArgs {
 }
 
 fn list(options: &Config, json: bool, args: &ControlListArgs) -> Result<()> {
-    let query = query(&repeated("status", &args.statuses));
+    let mut asked = repeated("status", &args.statuses);
+    asked.push_str(&repeated("framework", args.framework.as_slice()));
+    asked.push_str(&repeated("search", args.search.as_slice()));
+    let query = query(&asked);
     let list = |client: &str| Call::get(format!("{client}/controls{query}"));
     let answer = client_name::call(options, &args.client, list)?;
     let all = print::rows(&answer["data"]);
     let heading = ["CODE", "SEVERITY", "STATUS", "SCORE", "ASSESSED", "TITLE"];
-    print::list(json, all, ("no controls with this status", &heading), |it| {
+    print::list(json, all, ("no controls like that", &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
         vec![
             cell("controlCode"),

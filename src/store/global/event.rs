@@ -7,7 +7,7 @@ use crate::clock::Time;
 use crate::engine::event::EventKind;
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
-use crate::id::{ClientId, EventId};
+use crate::id::{ClientId, EventId, RiskId};
 use crate::store::global::merge::{MergedPlaces, Order, client_key, sequence_of, starts};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Rows, Transaction};
@@ -32,17 +32,20 @@ pub struct Event {
     pub body: String,
 }
 
-/// The framework that an event names, as its body has it.
+/// What an event names, as its body has it.
 #[derive(Default, Deserialize)]
-#[serde(default)]
-struct NamedFramework {
+#[serde(default, rename_all = "camelCase")]
+struct Named {
+    id: Option<String>,
+    risk_id: Option<String>,
     framework: Option<String>,
-    condition: Option<Box<NamedFramework>>,
+    condition: Option<Box<Named>>,
+    first_run: bool,
 }
 
 #[derive(Deserialize)]
 struct NamedObject {
-    object: NamedFramework,
+    object: Named,
 }
 
 #[derive(Deserialize)]
@@ -55,18 +58,45 @@ impl Event {
     #[must_use]
     pub fn framework(&self) -> Option<FrameworkId> {
         // Nothing else names one.
-        let kinds = [
+        let named = self.named_by(&[
             EventKind::ComplianceStatusChanged,
             EventKind::ComplianceDriftDetected,
             EventKind::EvidenceExpiring,
             EventKind::AlertTriggered,
-        ];
-        if !kinds.iter().any(|it| it.as_str() == self.kind) {
-            return None;
-        }
-        let object = serde_json::from_str::<NamedBody>(&self.body).ok()?.data.object;
-        let named = object.framework.or_else(|| object.condition?.framework);
-        named?.parse().ok()
+        ])?;
+        named.framework.or_else(|| named.condition?.framework)?.parse().ok()
+    }
+
+    /// Returns true if it is about this risk, or about a task for it.
+    #[must_use]
+    pub fn is_about(&self, risk: RiskId) -> bool {
+        let of_risk = self.named_by(&[
+            EventKind::RiskItemCreated,
+            EventKind::CriticalRiskDetected,
+            EventKind::RiskItemResolved,
+        ]);
+        let of_task = || {
+            self.named_by(&[
+                EventKind::RemediationTaskCreated,
+                EventKind::RemediationTaskCompleted,
+                EventKind::RemediationTaskOverdue,
+            ])
+        };
+        let named = of_risk.map_or_else(|| of_task()?.risk_id, |it| it.id);
+        named.is_some_and(|it| it == risk.to_string())
+    }
+
+    /// Returns true if it tells of a run that is not the first of its source.
+    #[must_use]
+    pub fn is_of_later_run(&self) -> bool {
+        self.named_by(&[EventKind::RiskAssessmentCompleted]).is_some_and(|it| !it.first_run)
+    }
+
+    /// What it names, if it is of one of these types.
+    fn named_by(&self, kinds: &[EventKind]) -> Option<Named> {
+        let is_one = kinds.iter().any(|it| it.as_str() == self.kind);
+        let body = is_one.then(|| serde_json::from_str::<NamedBody>(&self.body));
+        Some(body?.ok()?.data.object)
     }
 }
 

@@ -212,7 +212,7 @@ fn what_is_empty_is_said_in_words() {
             "no open risks with this severity; --all includes accepted ones",
         ),
         ("risk list CLIENT --all --severity low", "no open or accepted risks with this severity"),
-        ("control list CLIENT --status compliant", "no controls with this status"),
+        ("control list CLIENT --status compliant", "no controls like that"),
         ("requirement list CLIENT SOC2 --status partial", "no requirements with this status"),
         ("observation list CLIENT", "no observations"),
         ("observation list CLIENT --failing", "no failing observations"),

@@ -69,7 +69,7 @@ fn a_timeline_tells_first_results_once_and_what_each_run_opened() {
     for (n, said) in [
         (1, "first results of rmm: 1 risk opened; the client has 1 open, "),
         (1, "assessed after rmm: 1 risk opened; the client has 2 open, "),
-        (1, "assessed after rmm: 0 risks opened; the client has 2 open, "),
+        (1, "assessed after rmm: no risk opened or closed; the client has 2 open, "),
         (1, "rmm could be read only in part (no license): 1 fact"),
         (0, "1 facts"),
         (1, "other was read, which brought no facts"),
@@ -89,7 +89,7 @@ fn a_risk_whose_acceptance_is_taken_back_is_listed_again_and_not_detected() {
     posture.pass_days(2);
     let browser = Browser::signed_in(posture.address, "ada");
     let until = posture.now().plus_days(9).to_string();
-    let accepted = json!({"accepted": true, "until": until, "reason": "r"});
+    let accepted = json!({"accepted": true, "until": until, "reason": "no budget", "by": "Bob"});
     for body in [accepted, json!({"accepted": false})] {
         assert_eq!(posture.operator("PATCH", &path, &body).status, 200);
     }
@@ -98,4 +98,10 @@ fn a_risk_whose_acceptance_is_taken_back_is_listed_again_and_not_detected() {
     let timeline = browser.get(&format!("/clients/{client}/timeline")).text();
     assert_eq!(timeline.matches("critical risk is listed again: ").count(), 1, "{timeline}");
     assert_eq!(timeline.matches("critical risk detected: ").count(), 1, "{timeline}");
+    // The page of the risk leads to what happened to it alone.
+    let link = page.split('"').find(|it| it.contains("timeline?riskId=")).unwrap();
+    let history = browser.get(link).text();
+    assert!(history.contains(" by Bob: ") && history.contains(" (no budget)"), "{history}");
+    assert_eq!(history.matches("critical risk detected: ").count(), 1, "{history}");
+    assert!(timeline.contains("first results of ") && !history.contains("first results of "));
 }

@@ -74,6 +74,7 @@ fn every_control_is_listed_with_what_it_came_to() {
         let decided_by: Vec<_> = control.decided_by.iter().map(|it| it.as_str()).collect();
         let expected = json!({
             "controlCode": control.code, "title": control.title,
+            "requires": control.requires,
             "category": catalog.categories[control.category].name,
             "severity": control.severity.as_str(), "decidedBy": decided_by,
             "status": "not_assessed", "score": null, "findings": null, "remediation": null,
@@ -93,6 +94,41 @@ fn every_control_is_listed_with_what_it_came_to() {
             assert_eq!(shown[name], *value, "{name}");
         }
     }
+}
+
+#[test]
+fn controls_are_found_by_framework_and_by_words() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let catalog = catalog();
+    let codes = |query: &str| -> Vec<String> {
+        let found = read(&posture, &format!("/api/clients/{client}/controls?{query}"));
+        let found = found.as_array().unwrap().iter();
+        found.map(|it| it["controlCode"].as_str().unwrap().to_owned()).collect()
+    };
+    for framework in &catalog.frameworks {
+        let of_row = |it: &posture::engine::framework::FrameworkRow| {
+            it.controls.iter().map(|it| it.control).collect::<Vec<_>>()
+        };
+        let named: std::collections::BTreeSet<usize> =
+            framework.rows.iter().flat_map(of_row).collect();
+        let wanted: Vec<_> = named.iter().map(|it| catalog.controls[*it].code.clone()).collect();
+        assert_eq!(codes(&format!("framework={}", framework.id.as_str())), wanted);
+        assert!(wanted.len() < catalog.controls.len(), "{}", framework.name);
+    }
+    let said = catalog.controls.iter().filter(|it| {
+        let text = format!("{} {} {}", it.code, it.title, it.requires);
+        text.to_lowercase().contains("backup")
+    });
+    let said: Vec<_> = said.map(|it| it.code.clone()).collect();
+    assert!(3 < said.len(), "{said:?}");
+    assert_eq!(codes("search=BackUp"), said);
+    assert_eq!(codes("search=gov-14"), [PERSONS]);
+    assert_eq!(codes("search=gov-14&status=compliant"), [""; 0]);
+    assert_eq!(codes("search=gov-14&status=not_assessed&framework=HIPAA"), [PERSONS]);
+    let path = format!("/api/clients/{client}/controls?framework=NONE");
+    let refused = posture.operator("GET", &path, &Value::Null);
+    assert_eq!(refused_field(&refused).0, "framework");
 }
 
 #[test]

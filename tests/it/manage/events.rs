@@ -322,6 +322,40 @@ fn events_of_a_type_and_the_newest_are_found_wherever_they_are() {
 }
 
 #[test]
+fn repeated_runs_of_sources_can_be_left_out() {
+    let posture = Posture::start();
+    let clients = ["A", "B"].map(|it| posture.client(it));
+    for client in &clients {
+        for file in [GOOD, MIXED, GOOD] {
+            import(&posture, client, "again=true", file);
+            posture.pass_s(60);
+        }
+    }
+    let runs = |query: &str| {
+        let path = format!("/api/events?limit=500&type=risk_assessment_completed{query}");
+        let page = posture.operator("GET", &path, &Value::Null).json();
+        page["data"].as_array().unwrap().clone()
+    };
+    assert_eq!(runs("").len(), 6);
+    let first = runs("&firstRun=true");
+    let of: Vec<_> = first.iter().map(|it| it["data"]["clientId"].as_str().unwrap()).collect();
+    assert_eq!(of, [&clients[0], &clients[1]]);
+    assert!(first.iter().all(|it| object(it)["firstRun"] == true));
+    // What is no run stays.
+    let count = |query: &str| {
+        let path = format!("/api/events?limit=500{query}");
+        posture.operator("GET", &path, &Value::Null).json()["data"].as_array().unwrap().len()
+    };
+    assert_eq!(count("&firstRun=true"), count("") - 4);
+    // Each says which controls changed.
+    let moved: Vec<_> = runs("").iter().map(|it| object(it)["controls"].clone()).collect();
+    assert!(moved.iter().all(|it| !it.as_array().unwrap().is_empty()), "{moved:?}");
+    assert_eq!(moved[1], moved[2], "there and back");
+    let answer = posture.operator("GET", "/api/events?firstRun=false", &Value::Null);
+    assert_eq!(answer.status, 400);
+}
+
+#[test]
 fn a_sequence_is_digits() {
     let posture = Posture::start();
     for after in ["-1", "%2B1", "x", "1.5", "", "18446744073709551616"] {

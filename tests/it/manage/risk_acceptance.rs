@@ -265,3 +265,35 @@ fn a_risk_of_another_client_is_not_found() {
     assert_eq!(answer.status, 404);
     assert_eq!(answer.problem().1, "risk not found, or no longer open");
 }
+
+#[test]
+fn what_happened_to_one_risk_is_found() {
+    let (posture, client) = with_risks();
+    let risk = critical(&posture, &client);
+    let body = json!({
+        "accepted": true, "until": in_days(&posture, 30), "reason": "no budget", "by": "Ada",
+    });
+    patched(&posture, &path(&client, &risk), &body);
+    patched(&posture, &path(&client, &risk), &json!({"accepted": false}));
+    let task = json!({"clientId": client, "riskId": risk, "title": "Fix it"});
+    assert_eq!(posture.operator("POST", "/api/tasks", &task).status, 201);
+    let events = |query: &str| {
+        let path = format!("/api/events?limit=500{query}");
+        let page = posture.operator("GET", &path, &Value::Null).json();
+        page["data"].as_array().unwrap().clone()
+    };
+    let about = events(&format!("&riskId={risk}"));
+    let all = events("");
+    let names = |it: &&Value| it["data"].to_string().contains(&risk);
+    let wanted: Vec<_> = all.iter().filter(names).cloned().collect();
+    assert!(about == wanted && about.len() < all.len(), "{about:?}");
+    let kinds: Vec<_> = about.iter().map(|it| it["type"].as_str().unwrap()).collect();
+    let back = ["risk_item_created", "critical_risk_detected", "remediation_task_created"];
+    assert!(kinds.ends_with(&back), "{kinds:?}");
+    let resolved = about.iter().find(|it| it["type"] == "risk_item_resolved").unwrap();
+    assert_eq!(resolved["data"]["object"]["acceptance"]["by"], "Ada");
+    assert_eq!(events(&format!("&riskId={client}")), [Value::Null; 0], "of no risk");
+    let newest = events(&format!("&riskId={risk}&newest=true&type=risk_item_resolved"));
+    assert!(newest == [resolved.clone()]);
+    assert_eq!(posture.operator("GET", "/api/events?riskId=one", &Value::Null).status, 400);
+}

@@ -12,6 +12,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::{Decide, ViewCompliance};
 use crate::api::v1::compliance::ControlResultView;
 use crate::api::wire::body::{Body, example, nullable, present};
+use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::input::Ref;
 use crate::api::wire::param::{self, Id, Raw, Text};
 use crate::api::wire::problem::Failure;
@@ -23,6 +24,7 @@ use crate::api::{Group, Web};
 use crate::app::decision::control::{ControlState, NewAttestation};
 use crate::auth::caller::Caller;
 use crate::engine::catalog::{Catalog, Control};
+use crate::engine::framework::Framework;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::store::per_client::fact::Attested;
@@ -35,6 +37,8 @@ use crate::store::{ClientSnapshot, ClientStore};
 pub struct ClientControlView {
     #[serde(flatten)]
     result: ControlResultView,
+    /// What is true if the control is met.
+    requires: String,
     category: String,
     severity: SeverityView,
     /// What can decide the control. Any control may also be attested.
@@ -91,6 +95,7 @@ impl ClientControlView {
         let ControlState { outcome, attested, evidence, n_evidence } = state;
         let attested = attested.map(|it| AttestationView::of(it, evidence, outcome.attested));
         Self {
+            requires: control.requires.clone(),
             category: catalog.categories[control.category].name.clone(),
             severity: SeverityView(control.severity),
             decided_by: control.decided_by.iter().map(|it| DeciderView(*it)).collect(),
@@ -210,16 +215,28 @@ impl ManagedControls {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         /// Only those with this status. Can be repeated.
         status: Query<Option<Vec<Raw<StatusView>>>>,
+        /// Only those that a requirement of this framework names.
+        framework: Query<Option<Raw<FrameworkName>>>,
+        /// Only those with this in their code, title or what they require, in upper or lower case.
+        search: Query<Option<Raw<Text>>>,
     ) -> Result<Data<Vec<ClientControlView>>, Failure> {
         let statuses: Vec<StatusView> = param::words("status", status.0.as_ref())?;
-        let is_wanted =
-            move |it: &ControlState| param::is_asked(&statuses, &StatusView(it.outcome.status));
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let app = Arc::clone(&web.app);
+        let named = framework
+            .0
+            .map(|it| param::framework(&app.catalog(), Some(&it)).map(Framework::controls));
+        let named = named.transpose()?;
+        let search = search.0.map(|it| it.text.to_lowercase());
         let list = move |snapshot: &ClientSnapshot| {
             let catalog = app.catalog();
+            let is_wanted = |(index, (it, control)): &(usize, (ControlState, &Control))| {
+                param::is_asked(&statuses, &StatusView(it.outcome.status))
+                    && named.as_ref().is_none_or(|it| it.contains(index))
+                    && search.as_ref().is_none_or(|it| control.says(it))
+            };
             let all = app.control_states(snapshot)?.into_iter().zip(&catalog.controls);
-            let found = all.filter(|(it, _)| is_wanted(it));
+            let found = all.enumerate().filter(is_wanted).map(|it| it.1);
             let view = |(it, control)| ClientControlView::of(it, control, &catalog);
             Ok(found.map(view).collect::<Vec<_>>())
         };

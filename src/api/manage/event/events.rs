@@ -92,6 +92,12 @@ impl Events {
         /// rows than `limit`, or none, although `next` is not null, and `newest` may miss older ones.
         #[oai(name = "type")]
         kind: Query<Option<Vec<Raw<EventTypeView>>>>,
+        /// Return only those about this risk, and about tasks for it. A request looks at 100,000 events at most, as with `type`.
+        #[oai(name = "riskId")]
+        risk_id: Query<Option<Raw<Id>>>,
+        /// Return `risk_assessment_completed` only of the first run of a source. Events of other types are returned as always.
+        #[oai(name = "firstRun")]
+        first_run: Query<Option<Raw<TrueWord>>>,
         /// Return the last events instead of the first, also in commit order. Not with `after`.
         newest: Query<Option<Raw<TrueWord>>>,
         /// With `newest`: return the last events before this sequence.
@@ -112,8 +118,10 @@ impl Events {
         let client = param::id("clientId", client_id.0.as_ref())?;
         let kinds: Vec<EventTypeView> = param::words("type", kind.0.as_ref())?;
         let kinds = kinds.into_iter().map(|it| it.0).collect();
+        let risk = param::id("riskId", risk_id.0.as_ref())?;
+        let only_first_runs = param::only_true("firstRun", first_run.0.as_ref())?;
         let limit = limit_up_to(limit.0.as_ref())?;
-        let query = EventQuery { client, kinds, part, before, since, limit };
+        let query = EventQuery { client, kinds, risk, only_first_runs, part, before, since, limit };
         let (events, next) = web.app.list_events(&by.0, query).await?;
         let items = events.iter().map(EventView::of).collect::<Result<_>>()?;
         Ok(StretchReply::of(&Stretch { items, next: next.map(|it| it.to_string()) }))

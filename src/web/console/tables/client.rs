@@ -26,7 +26,14 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         path: "/clients/:client/controls",
         template: "controls",
-        reads: &[CLIENT, read("controls", "/api/clients/:client/controls?status=?status")],
+        reads: &[
+            CLIENT,
+            FRAMEWORKS,
+            read(
+                "controls",
+                "/api/clients/:client/controls?status=?status&framework=?framework&search=?search",
+            ),
+        ],
         guarded: false,
     },
     Page {
@@ -163,7 +170,10 @@ pub(super) const PAGES: &[Page] = &[
                 "scores",
                 "/api/events?clientId=:client&type=security_score_changed&newest=true&limit=60",
             ),
-            read("events", "/api/events?clientId=:client&newest=true&before=?before&limit=60"),
+            read(
+                "events",
+                "/api/events?clientId=:client&riskId=?riskId&newest=true&before=?before&limit=60",
+            ),
         ],
         guarded: false,
     },

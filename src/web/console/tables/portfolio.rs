@@ -11,7 +11,7 @@ use crate::web::console::form::Kind::{
 
 const FRAMEWORKS: Read = read("frameworks", "/api/frameworks");
 const KINDS: Read = read("kinds", "/api/connection-kinds");
-/// What happened since a day ago, without that sources were read: they are, every night.
+/// What happened since a day ago, without that sources were read but for their first time: they are, every night.
 const NEWS: &str = "/api/events?newest=true&since=?since=:dayAgo&before=?before&limit=50&type=compliance_status_changed\
     &type=compliance_drift_detected&type=evidence_expiring&type=security_score_changed\
     &type=security_score_threshold_crossed&type=critical_risk_detected\
@@ -20,7 +20,7 @@ const NEWS: &str = "/api/events?newest=true&since=?since=:dayAgo&before=?before&
     &type=remediation_task_created&type=remediation_task_completed\
     &type=remediation_task_overdue&type=integration_sync_failed\
     &type=connector_health_changed&type=asset_discovered&type=shadow_it_detected\
-    &type=alert_triggered";
+    &type=alert_triggered&type=risk_assessment_completed&firstRun=true";
 
 pub(super) const PAGES: &[Page] = &[
     Page {
