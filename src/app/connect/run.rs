@@ -32,7 +32,7 @@ const S_PER_DAY: i64 = 86_400;
 const MESSAGE_CHARS_MAX: usize = 500;
 
 impl App {
-    /// Runs a connection if it is active. A failure is logged and tried again later.
+    /// Runs a connection if it is due and active. A failure is logged and tried again later.
     pub async fn run_connection(&self, id: ConnectionId) {
         let Err(error) = self.try_run_connection(id).await else { return };
         if error.code == Code::NotFound {
@@ -60,6 +60,12 @@ impl App {
         let place = self.connects.running.begin(Turn::of(&found));
         if place.is_none() {
             return Ok(()); // It stays due.
+        }
+        // A run that ended since it was listed may have been the one that was due.
+        let now = self.clock.now();
+        let due = self.store.read(move |it| it.find_due_connection(id)).await?;
+        if due.is_none_or(|it| now < it) {
+            return Ok(());
         }
         match found.connection.state {
             ConnectionState::Paused => self.put_due(id, None).await,
