@@ -12,6 +12,9 @@ use crate::id::RiskId;
 use crate::store::per_client::condition::REOPEN_DAYS;
 use crate::store::per_client::posture::{Acceptance, Closed, OpenRisk, Resolution};
 
+/// A closed risk is kept for so long, for reports about a quarter.
+const CLOSED_DAYS: i64 = 90;
+
 /// What an assessment makes of the stored risks.
 #[derive(Debug)]
 pub struct Carried {
@@ -76,7 +79,8 @@ pub fn carry(stored: &[OpenRisk], posture: &Posture, changes: &[Change], now: Ti
         }
     }
     carried.risks.extend(changes.iter().filter_map(|it| closed(it, &known, now)));
-    let is_forgotten = |it: &&OpenRisk| it.closed.as_ref().is_some_and(|it| !is_recent(it));
+    let is_past = |it: &Closed| it.at.plus_days(CLOSED_DAYS) <= now;
+    let is_forgotten = |it: &&OpenRisk| it.closed.as_ref().is_some_and(is_past);
     let open: HashSet<&str> = posture.risks.iter().map(|it| it.condition.as_str()).collect();
     let is_open = |it: &&OpenRisk| open.contains(it.risk.condition.as_str());
     let forgotten = stored.iter().filter(is_forgotten).filter(|it| !is_open(it));
@@ -106,7 +110,7 @@ pub fn returned(risks: &[OpenRisk], changes: &[Change], now: Time) -> Vec<NewEve
     let is_announced = |open: &OpenRisk| critical.contains(open.risk.condition.as_str());
     let mut events = Vec::new();
     for open in risks {
-        let mut shown = event::risk::shown_again(open, now);
+        let mut shown = event::risk::shown_again(open, None, now);
         if is_announced(open) {
             shown.truncate(1);
         }

@@ -121,7 +121,7 @@ impl App {
         risk: (RiskId, String),
         references: References,
     ) -> Result<OpenRisk> {
-        let now = self.clock.now();
+        let (now, by) = (self.clock.now(), caller.name());
         let write = move |batch: &mut ClientBatch<'_>| {
             let mut open = find(batch, &risk)?;
             refer(batch, open.id, &references)?;
@@ -130,7 +130,7 @@ impl App {
             }
             open.occurrence += 1;
             batch.put_risk(&open)?;
-            for event in event::risk::shown_again(&open, now) {
+            for event in event::risk::shown_again(&open, Some(&by), now) {
                 event.add(batch)?;
             }
             condition::reevaluate_and_schedule(batch, now)?;

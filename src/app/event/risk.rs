@@ -64,20 +64,27 @@ pub fn key(id: RiskId) -> String {
     format!("risk/{id}")
 }
 
-/// A risk was opened.
+/// A risk was opened, or is listed again.
 #[derive(Serialize, JsonSchema)]
-pub struct RiskItemCreated<'a>(RiskFields<'a>);
+#[serde(rename_all = "camelCase")]
+pub struct RiskItemCreated<'a> {
+    #[serde(flatten)]
+    risk: RiskFields<'a>,
+    /// Who ended its acceptance before its time. Absent if nobody did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acceptance_ended_by: Option<&'a str>,
+}
 
 impl EventBody for RiskItemCreated<'_> {
     const KIND: EventKind = EventKind::RiskItemCreated;
     type Previous = NoPrevious;
 
     fn key(&self) -> String {
-        self.0.key()
+        self.risk.key()
     }
 
     fn link(&self) -> Link {
-        Link::Risk(self.0.risk_id)
+        Link::Risk(self.risk.risk_id)
     }
 }
 
@@ -134,7 +141,12 @@ impl EventBody for RiskItemResolved<'_> {
 
 #[must_use]
 pub fn created(open: &OpenRisk, now: Time) -> NewEvent {
-    NewEvent::new(&RiskItemCreated(RiskFields::of(open)), now).opened_at(open.opened_at)
+    created_again(open, None, now)
+}
+
+fn created_again(open: &OpenRisk, acceptance_ended_by: Option<&str>, now: Time) -> NewEvent {
+    let body = RiskItemCreated { risk: RiskFields::of(open), acceptance_ended_by };
+    NewEvent::new(&body, now).opened_at(open.opened_at)
 }
 
 #[must_use]
@@ -169,10 +181,11 @@ pub fn resolved(open: &OpenRisk, now: Time) -> Option<NewEvent> {
     Some(NewEvent::new(&body, now).opened_at(open.opened_at))
 }
 
-/// What is announced of a risk that is shown again: that it is there, and that it is critical, if it is.
+/// What is announced of a risk that is shown again: that it is there, and that it is critical, if it is. `by`: who ended its
+/// acceptance before its time, if anybody.
 #[must_use]
-pub fn shown_again(open: &OpenRisk, now: Time) -> Vec<NewEvent> {
-    let mut events = vec![created(open, now)];
+pub fn shown_again(open: &OpenRisk, by: Option<&str>, now: Time) -> Vec<NewEvent> {
+    let mut events = vec![created_again(open, by, now)];
     if open.risk.severity == Severity::Critical {
         events.push(critical(open, now));
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::documents::{ask, busy, named, texts};
-use super::{patched, read};
+use super::{GOOD, MIXED, import, patched, read, told};
 use crate::harness::catalog;
 
 #[test]
@@ -62,4 +62,31 @@ fn a_report_says_who_accepted_what_and_what_a_tool_advises() {
             assert!(last < at(&control.code), "{}", control.code);
         }
     }
+}
+
+#[test]
+fn a_risk_that_was_fixed_weeks_ago_counts_until_the_quarter_is_over() {
+    let posture = named("Northwind");
+    let client = posture.client("Acme Ltd");
+    import(&posture, &client, "", MIXED);
+    posture.pass_s(60);
+    import(&posture, &client, "", GOOD);
+    let fixed = told(&posture, "risk_item_resolved").len();
+    assert!(1 < fixed);
+    let says = |wanted: &str| {
+        let texts = texts(&ask(&posture, &client, "").text());
+        assert!(texts.iter().any(|it| it == wanted), "no {wanted:?} in {texts:?}");
+    };
+    let pass_weeks = |n: i64| {
+        posture.pass_days(7 * n);
+        import(&posture, &client, "again=true", GOOD);
+    };
+    for _ in 0..4 {
+        pass_weeks(3);
+        says(&format!("{fixed} risks were fixed."));
+        says(&format!("{fixed} risks appeared."));
+    }
+    pass_weeks(1);
+    says("No risk was fixed.");
+    says("No risk appeared.");
 }

@@ -292,6 +292,9 @@ fn what_happened_to_one_risk_is_found() {
     assert!(kinds.ends_with(&back), "{kinds:?}");
     let resolved = about.iter().find(|it| it["type"] == "risk_item_resolved").unwrap();
     assert_eq!(resolved["data"]["object"]["acceptance"]["by"], "Ada");
+    let again = about.iter().rfind(|it| it["type"] == "risk_item_created").unwrap();
+    let ended_by = again["data"]["object"]["acceptanceEndedBy"].as_str().unwrap();
+    assert!(ended_by.starts_with("operator "), "{ended_by}");
     assert_eq!(events(&format!("&riskId={client}")), [Value::Null; 0], "of no risk");
     let newest = events(&format!("&riskId={risk}&newest=true&type=risk_item_resolved"));
     assert!(newest == [resolved.clone()]);
