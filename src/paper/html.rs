@@ -144,8 +144,12 @@ const fn class(align: Align) -> &'static str {
     }
 }
 
-fn put_headings<'c>(page: &mut String, columns: impl Iterator<Item = &'c Column>) {
-    page.push_str("<table>\n<thead><tr>");
+fn put_headings(page: &mut String, columns: &[Column]) {
+    page.push_str("<table class=\"shared\">\n<colgroup>");
+    for it in columns {
+        let _ = write!(page, "<col style=\"width:{}%\">", it.share);
+    }
+    page.push_str("</colgroup>\n<thead><tr>");
     for it in columns {
         let class = class(it.align);
         let _ = write!(page, "<th scope=\"col\"{class}>{}</th>", text(&it.heading));
@@ -154,7 +158,7 @@ fn put_headings<'c>(page: &mut String, columns: impl Iterator<Item = &'c Column>
 }
 
 fn put_table(page: &mut String, table: &Table) {
-    put_headings(page, table.columns.iter());
+    put_headings(page, &table.columns);
     for row in &table.rows {
         page.push_str("<tr>");
         for (index, (cell, column)) in row.iter().zip(&table.columns).enumerate() {

@@ -6,7 +6,7 @@
 //!        x (records per employee, by industry, x cost of a record
 //!           + hours of downtime x cost of an hour / employees that the hour's cost is for)
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::store::global::client::Client;
 
@@ -45,6 +45,14 @@ pub struct LossModel {
 }
 
 impl LossModel {
+    /// The industries with a number of their own, in lower case. All others have the same.
+    #[must_use]
+    pub fn industries(&self) -> Vec<String> {
+        let named =
+            self.incidents_per_1000.named.keys().chain(self.records_per_employee.named.keys());
+        named.cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     /// Dollars per year, rounded down. `None`: the client's size is unknown.
     #[must_use]
     pub fn base_loss(&self, client: &Client) -> Option<u64> {

@@ -15,6 +15,7 @@ pub mod orphan;
 pub mod oscal;
 pub mod portfolio;
 pub mod posture;
+pub mod question;
 pub mod reason;
 pub mod schedule;
 pub mod vulnerability;

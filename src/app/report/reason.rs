@@ -1,6 +1,7 @@
 //! Why a requirement is not compliant, in words of both languages.
 
 use super::because::{Reason, Unassessed};
+use super::question::in_words;
 use crate::engine::fact::Status;
 use crate::paper::Language;
 
@@ -17,19 +18,26 @@ impl Reason {
         }
     }
 
-    /// The sentence as people read it: the words of the API's statuses are replaced.
+    /// The sentence as people read it: the words of the API's statuses and questions are replaced.
     #[must_use]
     pub fn readable(&self, language: Language) -> String {
-        let Self::Failing { name, status, score } = self else { return self.text(language) };
-        let status = match (status, language) {
-            (_, Language::French) => return self.text(language),
-            (Status::Compliant, Language::English) => "compliant",
-            (Status::Partial, Language::English) => "partial",
-            (Status::NonCompliant, Language::English) => "not compliant",
-            (Status::NotAssessed, Language::English) => "not assessed",
-            (Status::NotApplicable, Language::English) => "not applicable",
-        };
-        format!("{}: {status}, score {score}", name.english)
+        match (self, language) {
+            (Self::Unanswered { question, codes }, _) => {
+                let question = in_words(question, language).to_owned();
+                Self::Unanswered { question, codes: codes.clone() }.text(language)
+            }
+            (Self::Failing { name, status, score }, Language::English) => {
+                let status = match status {
+                    Status::Compliant => "compliant",
+                    Status::Partial => "partial",
+                    Status::NonCompliant => "not compliant",
+                    Status::NotAssessed => "not assessed",
+                    Status::NotApplicable => "not applicable",
+                };
+                format!("{}: {status}, score {score}", name.english)
+            }
+            (_, Language::English | Language::French) => self.text(language),
+        }
     }
 
     fn english(&self) -> String {

@@ -106,7 +106,7 @@ pub(super) fn environment(
     all.add_filter("bytes", bytes);
     all.add_filter("words", words);
     all.add_filter("reason", |text: &str| words(Some(profile::in_words(text))));
-    all.add_function("profile_questions", || Value::from(Serde(profile::QUESTIONS)));
+    all.add_function("profile_questions", || Value::from(Serde(profile::questions())));
     // The name of a user without the word for it.
     all.add_filter("who", |by: &str| by.strip_prefix("user ").unwrap_or(by).to_owned());
     let acts = Value::from(Serde(act::all(&summaries)));
@@ -126,6 +126,8 @@ pub(super) fn environment(
     all.add_function("framework_name", move |id: &str| framework_name(&known, id));
     let known = Arc::clone(app);
     all.add_function("attested_days", move |code: &str| attested_days(&known, code));
+    let industries: Vec<String> = app.options.loss.industries();
+    all.add_function("industries", move || Value::from(Serde(industries.clone())));
     let known = Arc::clone(app);
     all.add_function("find_key", move |id: &str| find_key(&known, id));
     all

@@ -1,5 +1,6 @@
 //! Reports about a framework that people read: requirements, the statement of applicability, the SPRS worksheet.
 
+use posture::app::report::question::{QUESTIONS, Question};
 use posture::paper::signature::verify;
 use serde_json::{Value, json};
 
@@ -40,6 +41,12 @@ fn a_report_about_a_framework_says_of_each_requirement_what_the_api_says() {
         assert_eq!(shown[at + 1], it["title"].as_str().unwrap());
         for because in it["because"].as_array().unwrap() {
             let because = because.as_str().unwrap().replace("non_compliant", "not compliant");
+            let asked =
+                |it: &&Question| because.starts_with(&format!("{}: used or not? ", it.name));
+            let because = match QUESTIONS.iter().find(asked) {
+                Some(it) => because.replacen(it.name, it.english, 1),
+                None => because,
+            };
             assert!(shown[at + 4].contains(&because), "{}", shown[at + 4]);
         }
         let score = match it["overallStatus"].as_str().unwrap() {

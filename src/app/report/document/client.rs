@@ -216,7 +216,7 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
                 Column::left(of(language, "Risk", "Risque"), 50),
                 Column::left(of(language, "Severity", "Gravité"), 11),
                 Column::left(of(language, "Open since", "Depuis le"), 20),
-                Column::right(of(language, "Saves a year", "Épargne par an"), 19),
+                Column::right(of(language, "Saves a year", "Économie par an"), 19),
             ],
             rows: it.risks.iter().map(row).collect(),
         }));
@@ -237,8 +237,8 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
         "Saves a year: what fixing the risk alone is expected to save, in US dollars. One alone saves little \
          while others stay open; all together save the exposure of the summary. It is unknown for findings without a \
          control and for clients whose number of employees is unknown.",
-        "Épargne par an\u{a0}: ce que la correction de ce seul risque devrait épargner, en dollars américains. \
-         Un seul épargne peu tant que d’autres restent ouverts; tous ensemble épargnent l’exposition du \
+        "Économie par an\u{a0}: ce que la correction de ce seul risque devrait faire économiser, en dollars américains. \
+         L’économie d’un seul est faible tant que d’autres restent ouverts; celle de tous ensemble est l’exposition du \
          sommaire. Elle est inconnue pour les constats sans contrôle et pour les clients dont le nombre d’employés \
          est inconnu.",
     ));
@@ -301,7 +301,11 @@ fn steps(language: Language, it: &Standing) -> Vec<Block> {
         let control = risk.risk.control_code().and_then(|code| it.control(code));
         let saved = risk.risk.dollar_impact.map_or_else(String::new, |amount| {
             let amount = dollars(language, amount);
-            say!(language, " Saves about {amount} a year.", " Épargne environ {amount} par an.")
+            say!(
+                language,
+                " Saves about {amount} a year.",
+                " Économie\u{a0}: environ {amount} par an."
+            )
         });
         items.push(match control {
             Some(control) => {
@@ -311,7 +315,7 @@ fn steps(language: Language, it: &Standing) -> Vec<Block> {
             None => match split_remediation(&risk.risk.description) {
                 // As the tool says it, in its language.
                 Some((_, what)) => say!(language, "{title}: {what}", "{title}\u{a0}: {what}"),
-                None => say!(language, "Fix “{title}”.", "Corriger «\u{a0}{title}\u{a0}»."),
+                None => say!(language, "Fix “{title}”.", "Corrigez «\u{a0}{title}\u{a0}»."),
             },
         });
     }
@@ -323,7 +327,7 @@ fn steps(language: Language, it: &Standing) -> Vec<Block> {
             language,
             "Have {n} of critical or high severity assessed: connect a source that sees them, or attest them with \
              evidence.",
-            "Faire évaluer {n} de gravité critique ou élevée\u{a0}: brancher une source qui les voit ou les attester \
+            "Faites évaluer {n} de gravité critique ou élevée\u{a0}: connectez une source qui les voit ou attestez-les \
              avec une preuve."
         ));
     }
@@ -333,7 +337,7 @@ fn steps(language: Language, it: &Standing) -> Vec<Block> {
         items.push(say!(
             language,
             "Bring {n} back that fail or are overdue: what they saw expires.",
-            "Rétablir {n} en échec ou en retard\u{a0}: ce qu’elles ont vu expire."
+            "Rétablissez {n} en échec ou en retard\u{a0}: ce qu’elles ont vu expire."
         ));
     }
     if !it.questions.is_empty() {
@@ -346,7 +350,7 @@ fn steps(language: Language, it: &Standing) -> Vec<Block> {
         items.push(say!(
             language,
             "Answer {n} about what the client uses: requirements wait for the answers.",
-            "Répondre à {n} sur ce que le client utilise\u{a0}: des exigences attendent les réponses."
+            "Répondez à {n} sur ce que le client utilise\u{a0}: des exigences attendent les réponses."
         ));
     }
     if items.is_empty() {

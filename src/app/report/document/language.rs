@@ -116,7 +116,7 @@ pub(super) fn status(language: Language, it: Status) -> &'static str {
 
 pub(super) fn health(language: Language, it: HealthState) -> &'static str {
     let (english, french) = match it {
-        HealthState::Healthy => ("Reports as usual", "Rapporte normalement"),
+        HealthState::Healthy => ("Reports as usual", "Transmet normalement"),
         HealthState::Degraded => ("Its last run was not complete", "Dernière lecture incomplète"),
         HealthState::Failing => ("Its runs fail", "Ses lectures échouent"),
         HealthState::Silent => ("Overdue", "En retard"),

@@ -159,7 +159,8 @@ fn frameworks(language: Language, it: &Standing) -> String {
         return say!(
             language,
             "{name} is in scope. Its readiness is {readiness} of 100: {passed} of {total} requirements are compliant.",
-            "{name} est visé. Sa préparation est de {readiness} sur 100\u{a0}: exigences conformes, {passed} sur {total}."
+            "Le référentiel {name} est visé. Sa préparation est de {readiness} sur 100\u{a0}: {passed} de ses {total} \
+             exigences sont respectées."
         );
     }
     let n = it.frameworks.iter().filter(is_full).count() as u64;
@@ -235,10 +236,10 @@ fn cost(language: Language, it: &Standing) -> String {
     let (base, now) = (dollars(language, base), dollars(language, now));
     say!(
         language,
-        "Incidents are expected to cost {now} a year as things are, and {base} if every control were met. The \
-         difference, {exposure} a year, is what the open gaps cost. What nobody has looked at is not in it.",
-        "Dans l’état actuel, les incidents devraient coûter {now} par an, et {base} si chaque contrôle était \
-         respecté. La différence, {exposure} par an, est le coût des lacunes ouvertes. Ce que personne n’a regardé \
+        "Incidents are expected to cost {now} a year with the gaps that are known, and {base} if every control were met. \
+         The difference, {exposure} a year, is what these gaps cost. What nobody has looked at is not in it.",
+        "Avec les lacunes connues, les incidents devraient coûter {now} par an, et {base} si chaque contrôle était \
+         respecté. La différence, {exposure} par an, est le coût de ces lacunes. Ce que personne n’a regardé \
          n’y figure pas."
     )
 }
