@@ -94,9 +94,10 @@ fn a_risk_whose_acceptance_is_taken_back_is_listed_again_and_not_detected() {
         assert_eq!(posture.operator("PATCH", &path, &body).status, 200);
     }
     let page = browser.get(path.strip_prefix("/api").unwrap()).text();
-    assert!(page.contains("2 days ago</time> <small>announced 2 times"), "{page}");
+    assert!(page.contains("2 days ago</time> <small>listed 2 times"), "{page}");
     let timeline = browser.get(&format!("/clients/{client}/timeline")).text();
     assert_eq!(timeline.matches("critical risk is listed again: ").count(), 1, "{timeline}");
+    assert_eq!(timeline.matches(" ended its acceptance: ").count(), 1, "{timeline}");
     assert_eq!(timeline.matches("critical risk detected: ").count(), 1, "{timeline}");
     // The page of the risk leads to what happened to it alone.
     let link = page.split('"').find(|it| it.contains("timeline?riskId=")).unwrap();

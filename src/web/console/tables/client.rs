@@ -241,6 +241,8 @@ const SETTINGS: &[Field] = answers![
     "cardPayments",
     "criminalJusticeInformation",
     "educationRecords",
+    "paymentServiceProvider",
+    "creditReports",
 ];
 
 pub(super) const ACTIONS: &[Action] = &[
