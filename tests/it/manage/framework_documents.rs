@@ -55,6 +55,7 @@ fn a_report_about_a_framework_says_of_each_requirement_what_the_api_says() {
         };
         assert_eq!(shown[at + 3], score, "{reference}");
     }
+    assert!(shown.iter().any(|it| it == "Last reported"), "where it comes from");
     let out = "Out of scope, says Ada on March 13, 2026: <b>no offices</b>";
     assert!(shown.iter().any(|it| it == out), "{shown:?}");
     let french = of_framework(&posture, &client, "soc2", "format=html&language=fr").text();

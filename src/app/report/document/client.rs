@@ -27,7 +27,7 @@ pub(super) fn paper(
     blocks.extend(risks(language, it));
     blocks.extend(steps(language, it));
     blocks.extend(detail::unassessed(language, it));
-    blocks.extend(detail::sources(language, it));
+    blocks.extend(detail::sources(language, &it.sources));
     blocks.extend(detail::appendix(language, it));
     blocks.extend(detail::method(language, it));
     let title =

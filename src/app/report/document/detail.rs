@@ -70,9 +70,9 @@ pub(super) fn unassessed(language: Language, it: &Standing) -> Vec<Block> {
     blocks
 }
 
-pub(super) fn sources(language: Language, it: &Standing) -> Vec<Block> {
+pub(super) fn sources(language: Language, all: &[SourceStanding]) -> Vec<Block> {
     let heading = heading(language, "Sources", "Sources");
-    if it.sources.is_empty() {
+    if all.is_empty() {
         let none = of(
             language,
             "No source has reported about the client.",
@@ -105,7 +105,7 @@ pub(super) fn sources(language: Language, it: &Standing) -> Vec<Block> {
             Column::left(of(language, "Last reported", "Dernière lecture"), 36),
             Column::left(of(language, "State", "État"), 28),
         ],
-        rows: it.sources.iter().map(row).collect(),
+        rows: all.iter().map(row).collect(),
     };
     vec![heading, Block::Table(table)]
 }

@@ -2,6 +2,7 @@
 //! statement of applicability, for CMMC Level 2 the worksheet of the SPRS score.
 
 use super::language::{counted, date, heading, number, of, percent, say, status};
+use super::standing::SourceStanding;
 use super::{Front, Letterhead, detail};
 use crate::app::report::framework::{FrameworkReport, ReportedRequirement};
 use crate::engine::fact::{RowDecision, RowDecisionKind, Status};
@@ -48,7 +49,7 @@ impl Kind {
 
 /// Writes the report as a document.
 pub(super) fn paper(
-    it: &FrameworkReport,
+    (it, sources): (&FrameworkReport, &[SourceStanding]),
     letterhead: &Letterhead,
     language: Language,
     key: PublicKey,
@@ -67,6 +68,7 @@ pub(super) fn paper(
             blocks.extend(sprs(language, it));
         }
     }
+    blocks.extend(detail::sources(language, sources));
     blocks.extend(detail::reading(language));
     Front {
         language,

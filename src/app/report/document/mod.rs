@@ -150,9 +150,11 @@ impl App {
         let app = Arc::clone(self);
         let write = move |snapshot: &ClientSnapshot| {
             let report = app.framework_report(snapshot, client, framework)?;
+            let sources = standing::sources(snapshot)?;
             let letterhead = &app.options.letterhead;
             let language = language.unwrap_or(letterhead.language);
-            let paper = framework::paper(&report, letterhead, language, key.public_key());
+            let paper =
+                framework::paper((&report, &sources), letterhead, language, key.public_key());
             signed(paper, vec![framework::sentence(language, &report)], format, &key)
         };
         rows.read(write).await

@@ -265,7 +265,7 @@ fn requirements(frameworks: &[FrameworkStanding], changes: &[Placed]) -> Vec<(St
     frameworks.iter().filter_map(count).collect()
 }
 
-fn sources(rows: &ClientSnapshot) -> Result<Vec<SourceStanding>> {
+pub(super) fn sources(rows: &ClientSnapshot) -> Result<Vec<SourceStanding>> {
     let mut by_name: BTreeMap<String, Time> = BTreeMap::new();
     for it in rows.list_sources()? {
         let last = by_name.entry(it.source).or_insert(it.last_seen_at);
