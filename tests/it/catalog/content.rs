@@ -427,6 +427,17 @@ fn a_rule_decides_the_controls_of_all_its_references_each_once() {
     }
 }
 
+/// How long the log is kept has to be attested.
+#[test]
+fn that_the_audit_log_is_on_shows_too_little_of_its_control() {
+    let catalog = real();
+    let index = catalog.controls.iter().position(|it| it.code == "LOG-01").unwrap();
+    let links = catalog.tools.values().flat_map(|it| it.checks.values().flatten());
+    let whole: Vec<bool> =
+        links.filter(|it| it.control == index).map(|it| !it.shows_only_gaps).collect();
+    assert!(10 < whole.len() && !whole.contains(&true), "{whole:?}");
+}
+
 #[test]
 fn a_check_whose_pass_proves_little_makes_no_serious_control_compliant() {
     let catalog = real();

@@ -1,11 +1,10 @@
 //! How far what can be imported or scanned today reaches, as the guide says it.
 
 use posture::catalog::embedded;
-use posture::engine::catalog::{Catalog, ControlCheck};
+use posture::engine::catalog::{Catalog, ControlCheck, Tool};
 use posture::engine::framework::{ControlRole, Framework, FrameworkRow, Level, Mapping};
+use posture::import::Format;
 
-/// The tools whose results an importer reads, or Posture's own scan has.
-const READ: [&str; 2] = ["nmap", "prowler"];
 /// What the guide calls the rows of a framework with two levels.
 const LEVELS: [(&str, &str, &str); 4] = [
     ("NIST_CSF", "categories", "subcategories"),
@@ -14,18 +13,21 @@ const LEVELS: [(&str, &str, &str); 4] = [
     ("NIST_800_53", "controls", "enhancements"),
 ];
 
-/// Returns for each control whether a check that can be read looks at it, and whether one can make it compliant.
+/// Returns for each control whether a check of a tool looks at it, and whether one can make it compliant.
 fn fed(catalog: &Catalog) -> (Vec<bool>, Vec<bool>) {
     let all = catalog.controls.iter().zip(catalog.checks_of_controls());
     let fed = all.map(|(control, checks)| {
-        let is_read = |tool: &str| READ.contains(&tool);
-        let read: Vec<&ControlCheck<'_>> = checks.iter().filter(|it| is_read(it.tool)).collect();
-        let n_deciding = read.iter().filter(|it| !it.shows_only_gaps).count();
-        let findings = control.open_findings.as_ref();
-        let takes = findings.is_some_and(|it| it.tools.iter().any(|it| is_read(it)));
-        (!read.is_empty() || takes, usize::from(control.n_checks_min) <= n_deciding || takes)
+        let n_deciding = checks.iter().filter(|it: &&ControlCheck<'_>| !it.shows_only_gaps).count();
+        let takes = control.open_findings.is_some();
+        (!checks.is_empty() || takes, usize::from(control.n_checks_min) <= n_deciding || takes)
     });
     fed.unzip()
+}
+
+/// One line of the guide's table of tools.
+fn tool_line((name, tool): (&String, &Tool)) -> String {
+    let n_gaps = tool.checks.values().filter(|it| it.iter().all(|it| it.shows_only_gaps)).count();
+    format!("| `{name}` | {} | {n_gaps} |", tool.checks.len())
 }
 
 /// One line of the guide's table.
@@ -66,5 +68,24 @@ fn the_guide_says_how_far_imports_and_scans_reach() {
         n(&met)
     );
     let table = lines.join("\n");
+    assert!(guide.contains(&first) && guide.contains(&table), "{first}\n{table}");
+}
+
+#[test]
+fn the_guide_lists_the_mapped_checks_of_each_tool_and_all_can_be_imported() {
+    let catalog = embedded().unwrap();
+    let read = Format::ALL.map(Format::tool);
+    let unread: Vec<&String> =
+        catalog.tools.keys().filter(|it| !read.contains(&it.as_str())).collect();
+    assert_eq!(unread, [""; 0]);
+    let (n_controls, n_frameworks) = (catalog.controls.len(), catalog.frameworks.len());
+    let n_checks: usize = catalog.tools.values().map(|it| it.checks.len()).sum();
+    let first = format!(
+        "The catalog has {n_controls} controls, {n_frameworks} frameworks, and maps of {},{:03} checks",
+        n_checks / 1_000,
+        n_checks % 1_000
+    );
+    let table = catalog.tools.iter().map(tool_line).collect::<Vec<_>>().join("\n");
+    let guide = include_str!("../../../assets/docs/assessment.md");
     assert!(guide.contains(&first) && guide.contains(&table), "{first}\n{table}");
 }

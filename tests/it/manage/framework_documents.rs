@@ -1,6 +1,7 @@
 //! Reports about a framework that people read: requirements, the statement of applicability, the SPRS worksheet.
 
 use posture::app::report::question::{QUESTIONS, Question};
+use posture::catalog::{PLATFORM_QUESTIONS, ROW_QUESTIONS};
 use posture::paper::signature::verify;
 use serde_json::{Value, json};
 
@@ -124,4 +125,13 @@ fn the_points_of_the_sprs_worksheet_add_up() {
     let shown = sheet(&posture);
     assert!(shown[0].ends_with(&format!("make the SPRS score: {sprs}.")), "{}", shown[0]);
     assert_eq!(110 - i64::from(lost(&shown)), sprs);
+}
+
+#[test]
+fn a_report_has_words_for_each_question_of_the_catalog() {
+    let mut named = QUESTIONS.each_ref().map(|it| it.name);
+    let mut asked = [&PLATFORM_QUESTIONS[..], &ROW_QUESTIONS[..]].concat();
+    named.sort_unstable();
+    asked.sort_unstable();
+    assert_eq!(named[..], asked);
 }

@@ -52,7 +52,7 @@ fn an_organization_is_read_by_a_service_account_and_decides_controls() {
         ("APP-01", "compliant"),
         ("APP-03", "partial"),
         ("DAT-04", "compliant"),
-        ("LOG-01", "compliant"),
+        ("LOG-01", "partial"),
         ("END-11", "compliant"),
     ] {
         assert_eq!(status(&folder, &client, code), expected, "{code}");

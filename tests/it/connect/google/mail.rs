@@ -119,7 +119,7 @@ fn log(events: Value) -> Snapshot {
 fn the_audit_log_must_show_sign_ins_and_changes() {
     let login = event("login", "login_success", "ben", "2026-11-19T08:00:00Z", json!([]));
     let change = event("admin", "CREATE_USER", "root", "2026-10-01T08:00:00Z", json!([]));
-    check(&log(json!([login, change])), "audit_log", Compliant, "2026-11-19T08:00:00.000Z");
+    check(&log(json!([login, change])), "audit_log", Partial, "2026-11-19T08:00:00.000Z");
     assert_eq!(status(&log(json!([login])), "audit_log"), None, "maybe nothing was changed");
     let words = "signed in at 2026-11-10T08:00:00.000Z, but the audit log shows no sign-in";
     check(&log(json!([])), "audit_log", NonCompliant, words);
