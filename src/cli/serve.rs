@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::{print, serve_options};
@@ -57,9 +57,9 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
         .map_err(Error::internal)?;
     let served = runtime.block_on(async {
         let mut stop = pin!(stop_signal()?);
+        let hangup = signal(SignalKind::hangup()).map_err(Error::internal)?; // Also while it is a standby.
         let wanted = wanted(options, args)?;
-        let Some(public) = standby::listen(&wanted, &mut stop).await? else { return Ok(()) };
-        let store = serve::open_store(&wanted)?;
+        let Some((public, store)) = standby::open(&wanted, &mut stop).await? else { return Ok(()) };
         let control = serve::open_control_socket(&wanted).await?;
         let mut demo = None;
         if args.demo {
@@ -104,7 +104,7 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
         let greet = |address| {
             greet(&format!("{scheme}://{address}"), plain, is_new, demo.as_ref(), admin);
         };
-        let reloading = reload_on_hangup(public.presented.clone())?;
+        let reloading = reload_on_hangup(hangup, public.presented.clone());
         let receiving = async {
             match &receiver {
                 Some(receiver) => receiver.run().await,
@@ -232,20 +232,17 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
 }
 
 /// Reads the certificate again each time the process is told to reload. Never completes.
-fn reload_on_hangup(certificate: Option<Arc<Presented>>) -> Result<impl Future<Output = ()>> {
-    let mut hangup = signal(SignalKind::hangup()).map_err(Error::internal)?;
-    Ok(async move {
-        while hangup.recv().await.is_some() {
-            if let Some(certificate) = &certificate {
-                certificate.renew_now.notify_one();
-                tracing::info!("looking for a new certificate, as SIGHUP asks");
-            }
-            tracing::info!(
-                "posture.toml is read at the start only: restart the service to apply changes of it"
-            );
+async fn reload_on_hangup(mut hangup: Signal, certificate: Option<Arc<Presented>>) {
+    while hangup.recv().await.is_some() {
+        if let Some(certificate) = &certificate {
+            certificate.renew_now.notify_one();
+            tracing::info!("looking for a new certificate, as SIGHUP asks");
         }
-        pending::<()>().await;
-    })
+        tracing::info!(
+            "posture.toml is read at the start only: restart the service to apply changes of it"
+        );
+    }
+    pending::<()>().await;
 }
 
 /// Prints the URL of the service and what to do next.

@@ -158,6 +158,9 @@ fn show_status(system: &Value, is_running: bool) -> Result<()> {
         ))?;
     }
     if server == "standby" {
+        if !node["problem"].is_null() {
+            print::line(&format!("cannot take over  {}", print::cell(&node["problem"])))?;
+        }
         return print::line(&format!("version           {}", print::cell(&system["version"])));
     }
     print::fields(

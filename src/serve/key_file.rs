@@ -54,12 +54,40 @@ pub fn replace(dir: &Path, now: Time) -> Result<PathBuf> {
 /// # Errors
 /// `Invalid` if it is another.
 pub(super) fn require_same(sealer: &Sealer, needed: Option<[u8; 8]>) -> Result<()> {
-    let Some(needed) = needed.filter(|it| *it != sealer.id()) else { return Ok(()) };
-    let (own, needed) = (hex::encode(sealer.id()), hex::encode(needed));
-    Err(Error::invalid(format!(
-        "the database belongs to the key file {needed}, and {KEY_FILE} here is {own}; copy {KEY_FILE} from the node that has \
-         used this database, or give this installation a database of its own"
-    )))
+    match needed {
+        Some(needed) if needed != sealer.id() => Err(other_key(Some(sealer), needed)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether a node that is to open the database has its key: `provided`, or else the file in its data directory, or the one
+/// of a rotation that was interrupted.
+///
+/// # Errors
+/// `Invalid` if it has another one or none; those of [`Sealer::open_provided`].
+pub(super) fn require(dir: &Path, provided: Option<&Path>, needed: [u8; 8]) -> Result<()> {
+    let own = dir.join(KEY_FILE);
+    let path = provided.unwrap_or(&own);
+    let is_there = provided.is_some() || path.exists();
+    let sealer = is_there.then(|| Sealer::open_provided(path)).transpose()?;
+    let is_new =
+        || Sealer::open_provided(&dir.join(NEW_KEY_FILE)).is_ok_and(|it| it.id() == needed);
+    if sealer.as_ref().is_some_and(|it| it.id() == needed) || (provided.is_none() && is_new()) {
+        return Ok(());
+    }
+    Err(other_key(sealer.as_ref(), needed))
+}
+
+fn other_key(own: Option<&Sealer>, needed: [u8; 8]) -> Error {
+    let here = match own {
+        Some(sealer) => format!("{KEY_FILE} here is {}", hex::encode(sealer.id())),
+        None => format!("there is no {KEY_FILE} here"),
+    };
+    let needed = hex::encode(needed);
+    Error::invalid(format!(
+        "the database belongs to the key file {needed}, and {here}; copy {KEY_FILE} from the node that has used this database, \
+         or give this installation a database of its own"
+    ))
 }
 
 fn refused(error: std::io::Error) -> Error {

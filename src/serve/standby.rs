@@ -17,48 +17,65 @@ use crate::api::edge::node_metric;
 use crate::api::edge::traffic::Traffic;
 use crate::api::wire::problem;
 use crate::api::wire::reply::JSON;
+use crate::background::FailureLog;
 use crate::blocking;
-use crate::error::{Chain, Error, Result};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
 use crate::peer::Peer;
+use crate::serve::certificate::{self, Presented};
 use crate::serve::{
-    PublicListeners, ServeOptions, http, limits, open_control_socket, store_options,
+    CertificateSource, PublicListeners, ServeOptions, http, key_file, limits, open_control_socket,
+    open_store, store_options,
 };
-use crate::store::{ActiveNode, Store};
+use crate::store::{ActiveNode, Glimpse, Store};
 
 /// How often it looks whether the other node still has the database.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Takes the addresses of a server. It is a standby as long as another node has the database. `None`: `until` was done before.
+/// Takes the addresses of a server, and opens its database. It is a standby as long as another node has the database. `None`:
+/// `until` was done before.
 ///
 /// # Errors
-/// Those of [`PublicListeners::open`], [`open_control_socket`] and [`Store::active_node`].
-pub async fn listen(
+/// Those of [`PublicListeners::open`], [`open_control_socket`], [`Store::glimpse`] and [`open_store`]; `Invalid` if this node
+/// does not have the key of the database.
+pub async fn open(
     options: &ServeOptions,
     until: impl Future<Output = ()>,
-) -> Result<Option<PublicListeners>> {
+) -> Result<Option<(PublicListeners, Store)>> {
     let public = PublicListeners::open(options).await?;
-    let Some(active) = active_node(options).await? else { return Ok(Some(public)) };
-    if stand_by(active, public, options, until).await? {
-        return PublicListeners::open(options).await.map(Some);
-    }
-    Ok(None)
+    let Some(active) = active_node(options).await? else {
+        return Ok(Some((public, open_store(options)?)));
+    };
+    let Some(store) = stand_by(active, public, options, until).await? else { return Ok(None) };
+    Ok(Some((PublicListeners::open(options).await?, store)))
 }
 
 /// The node that has the database, if it is another one.
+///
+/// # Errors
+/// `Invalid` if this node could not take over from it.
 async fn active_node(options: &ServeOptions) -> Result<Option<ActiveNode>> {
+    let (dir, provided) = (options.dir.clone(), options.key_file.clone());
     let options = store_options(options);
-    blocking::run((), move || Store::active_node(&options)).await
+    let look = move || {
+        let Glimpse { active, key_file } = Store::glimpse(&options)?;
+        key_file.map_or(Ok(()), |it| key_file::require(&dir, provided.as_deref(), it))?;
+        Ok(active)
+    };
+    blocking::run((), look).await
 }
 
 /// What a standby answers from.
 struct Standby {
     /// What the last look saw, and when that was.
     active: Mutex<(ActiveNode, Instant)>,
+    /// Why it could not take over now.
+    problem: Mutex<Option<String>>,
     metrics_token: Option<MetricsToken>,
 }
 
-/// Answers 503 and the name of the node that has the database, until no other has it. Then it returns true, and the
-/// listeners are closed. It returns false if `until` is done before.
+/// Answers 503 and the name of the node that has the database, until no other has it and it is open here. Then the listeners
+/// are closed. `None`: `until` was done before.
 ///
 /// # Errors
 /// Those of [`open_control_socket`].
@@ -67,7 +84,7 @@ async fn stand_by(
     public: PublicListeners,
     options: &ServeOptions,
     until: impl Future<Output = ()>,
-) -> Result<bool> {
+) -> Result<Option<Store>> {
     let control = open_control_socket(options).await?;
     tracing::info!(
         "standby: {} has the database; this node takes over when that one is gone",
@@ -75,7 +92,8 @@ async fn stand_by(
     );
     options.supervisor.tell("READY=1");
     let metrics_token = options.metrics_token.clone();
-    let standby = Arc::new(Standby { active: Mutex::new((active, Instant::now())), metrics_token });
+    let active = Mutex::new((active, Instant::now()));
+    let standby = Arc::new(Standby { active, problem: Mutex::default(), metrics_token });
     let answering = standby.clone();
     let endpoint = make_sync(move |request: Request| answering.answer(&request));
     let service = SharedService {
@@ -83,22 +101,37 @@ async fn stand_by(
         traffic: Arc::new(Traffic::of(std::iter::empty())),
     };
     let (stop, stopping) = watch::channel(false);
-    let (limits, PublicListeners { main, .. }) = (limits(options), public);
+    let (limits, PublicListeners { main, presented, .. }) = (limits(options), public);
     let serving = async {
         tokio::join!(
             http::service::run(main, service.clone(), &limits, stopping.clone()),
             http::service::run(control, service.clone(), &limits, stopping.clone()),
+            keep_certificate(options, presented, stopping.clone()),
         )
     };
     let waiting = async {
-        let is_free = tokio::select! {
-            () = standby.wait(options) => true,
-            () = until => false,
+        let opened = tokio::select! {
+            store = standby.wait(options) => Some(store),
+            () = until => None,
         };
         stop.send_replace(true);
-        is_free
+        opened
     };
     Ok(tokio::join!(serving, waiting).1)
+}
+
+/// A standby may wait for longer than a certificate is valid.
+async fn keep_certificate(
+    options: &ServeOptions,
+    presented: Option<Arc<Presented>>,
+    stop: watch::Receiver<bool>,
+) {
+    if let (Some(CertificateSource::Files(files)), Some(presented)) =
+        (&options.certificate, &presented)
+    {
+        let changed = |key| presented.present(key);
+        certificate::files::follow(files, changed, &presented.renew_now, stop).await;
+    }
 }
 
 impl Standby {
@@ -112,18 +145,39 @@ impl Standby {
         ActiveNode { lease_age: active.lease_age + seen.elapsed(), ..active }
     }
 
-    /// Waits until no other node has the database.
-    async fn wait(&self, options: &ServeOptions) {
+    /// Waits until no other node has the database, and opens it. The server of the database may be away for as long as it
+    /// likes, also when it is opened.
+    async fn wait(&self, options: &ServeOptions) -> Store {
+        let mut failures = FailureLog::default();
         loop {
             sleep(LOOK_EVERY).await;
-            match active_node(options).await {
-                Ok(None) => return,
-                Ok(Some(node)) => *self.lock_active() = (node, Instant::now()),
-                // The server of the database may be away for as long as it likes.
-                Err(error) => tracing::warn!(error = %Chain(&error), "standby: {error}"),
+            let problem = match self.look(options).await {
+                Ok(Some(store)) => return store,
+                Ok(None) => None,
+                Err(error) => Some(error),
+            };
+            match &problem {
+                Some(error) => failures.failed("standby: it could not take over now", error),
+                None => failures.succeeded(),
             }
+            let problem = problem.map(|it| it.to_string());
+            *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
             options.supervisor.tell("WATCHDOG=1");
         }
+    }
+
+    /// Opens the database if no other node has it.
+    async fn look(&self, options: &ServeOptions) -> Result<Option<Store>> {
+        if let Some(node) = active_node(options).await? {
+            *self.lock_active() = (node, Instant::now());
+            return Ok(None);
+        }
+        let options = store_options(options);
+        blocking::run((), move || Store::open(&options, Clock::System.now())).await.map(Some)
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn answer(&self, request: &Request) -> Response {
@@ -132,10 +186,10 @@ impl Standby {
         let mut response = match path {
             "/healthz" => json_response(&json!({ "data": { "status": "ok" } })),
             "/metrics" => match require_scraper(request, self.metrics_token.as_ref()) {
-                Ok(()) => metrics_response(metrics(&active)),
+                Ok(()) => metrics_response(metrics(&active, self.problem().is_none())),
                 Err(refused) => problem::respond(&refused),
             },
-            "/api/system" if is_here => json_response(&state(&active)),
+            "/api/system" if is_here => json_response(&state(&active, self.problem().as_deref())),
             _ => {
                 // Without the folder, which is nobody's business.
                 let host = active.name.split(" (").next().unwrap_or_default();
@@ -154,15 +208,16 @@ fn json_response(body: &Value) -> Response {
     Response::builder().content_type(JSON).body(body.to_string())
 }
 
-fn metrics(active: &ActiveNode) -> String {
+fn metrics(active: &ActiveNode, can_take_over: bool) -> String {
     let mut text = String::new();
-    node_metric::add(&mut text, active, false);
+    node_metric::add(&mut text, active, None);
+    node_metric::add_standby(&mut text, can_take_over);
     text.push_str("# EOF\n");
     text
 }
 
 /// What `posture status` shows on this host.
-fn state(ActiveNode { name, epoch, lease_age }: &ActiveNode) -> Value {
+fn state(ActiveNode { name, epoch, lease_age }: &ActiveNode, problem: Option<&str>) -> Value {
     json!({ "data": {
         "version": env!("CARGO_PKG_VERSION"),
         "ready": false,
@@ -171,6 +226,7 @@ fn state(ActiveNode { name, epoch, lease_age }: &ActiveNode) -> Value {
             "active": name,
             "epoch": epoch,
             "leaseAgeMs": u64::try_from(lease_age.as_millis()).unwrap_or(u64::MAX),
+            "problem": problem,
         },
     } })
 }

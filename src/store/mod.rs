@@ -47,7 +47,7 @@ pub use kernel::figure::ClientFigures;
 pub use kernel::health::{Health, StoreMemory};
 pub use kernel::meta::{Installation, ReportKey};
 pub use kernel::version::Versions;
-pub use open::FORMAT;
+pub use open::{FORMAT, Glimpse};
 pub use per_client::handle::ClientStore;
 pub use spool::{NamedFile, SpoolFile};
 

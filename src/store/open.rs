@@ -7,16 +7,17 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::store::engine::{
-    ActiveNode, Engine, FILE, FileEngine, Node, OpenFault, PostgresEngine, PostgresOptions,
-    StorageBackend, Token,
+    ActiveNode, Engine, FILE, FileEngine, Node, OpenFault, Opening, PostgresEngine,
+    PostgresOptions, StorageBackend,
 };
 use crate::store::global::audit;
 use crate::store::kernel::health::Gauges;
-use crate::store::kernel::meta::{self, LAST_CHANGE, LAST_EVENT, Relocation};
+use crate::store::kernel::meta::{self, Identity, LAST_CHANGE, LAST_EVENT, Relocation};
 use crate::store::kernel::transaction::{Counts, Reading, Rows, Writing};
 use crate::store::spool;
 use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
@@ -52,8 +53,8 @@ pub(in crate::store) enum DatabaseLocation {
         options: Box<PostgresOptions>,
         cache_bytes: usize,
         node: Node,
-        /// Names the opening that a further one goes on with.
-        token: Option<Token>,
+        /// What a further opening goes on with.
+        opening: Option<Opening>,
         /// As that of a file.
         _lock: File,
     },
@@ -61,6 +62,15 @@ pub(in crate::store) enum DatabaseLocation {
     Once,
     /// A backend that can be opened again.
     Again(Reopen),
+}
+
+/// What a node that does not have the database open sees of it.
+#[derive(Debug, Default)]
+pub struct Glimpse {
+    /// The node that has it open now, if it is another one.
+    pub active: Option<ActiveNode>,
+    /// Identifies the key file that belongs to it.
+    pub key_file: Option<[u8; 8]>,
 }
 
 /// An open database, and the counters that the writer continues from.
@@ -78,7 +88,7 @@ impl DatabaseLocation {
             return Ok(Self::Dir { dir, cache_bytes, _lock: lock });
         };
         let (node, options) = (node::of(&dir).map_err(dir_refused)?, server.clone());
-        Ok(Self::Server { dir, options, cache_bytes, node, token: None, _lock: lock })
+        Ok(Self::Server { dir, options, cache_bytes, node, opening: None, _lock: lock })
     }
 
     /// The data directory.
@@ -108,15 +118,16 @@ impl DatabaseLocation {
         PostgresEngine::open(options, node, None, *cache_bytes)
     }
 
-    /// The node that has the database on the server open now, if it is another one.
+    /// What another node that has the database on the server says of it.
     ///
     /// # Errors
-    /// Those of [`PostgresEngine::active_node`].
-    pub(in crate::store) fn active_node(&self) -> Result<Option<ActiveNode>> {
-        match self {
-            Self::Server { options, node, .. } => PostgresEngine::active_node(options, node),
-            Self::Dir { .. } | Self::Once | Self::Again(_) => Ok(None),
-        }
+    /// Those of [`PostgresEngine::glimpse`]; `Invalid` if this release cannot open the database.
+    pub(in crate::store) fn glimpse(&self) -> Result<Glimpse> {
+        let Self::Server { options, node, .. } = self else { return Ok(Glimpse::default()) };
+        let seen = PostgresEngine::glimpse(options, node, (META, &meta::IDENTITY))?;
+        let Identity { format, key_file } = Identity::of(&seen.rows)?;
+        format.map_or(Ok(()), require_known)?;
+        Ok(Glimpse { active: seen.active, key_file })
     }
 
     /// Whether another process can have opened the database since this one did.
@@ -133,9 +144,17 @@ impl DatabaseLocation {
             Self::Dir { dir, cache_bytes, .. } => {
                 with_counts(open_file(&dir.join(FILE), *cache_bytes)?, gauges)
             }
-            Self::Server { options, cache_bytes, node, token, .. } => {
-                let db = PostgresEngine::open(options, node, *token, *cache_bytes)?;
-                *token = Some(db.token());
+            Self::Server { options, cache_bytes, node, opening, .. } => {
+                let db = PostgresEngine::open(options, node, opening.as_ref(), *cache_bytes)?;
+                *opening = Some(db.opening().clone());
+                if 0 < db.n_lost() {
+                    gauges.n_lost.fetch_add(db.n_lost(), Ordering::Relaxed);
+                    tracing::error!(
+                        n_commits = db.n_lost(),
+                        "the database server has lost commits that were acknowledged; a standby without them may have taken its \
+                         place: see synchronous_standby_names in the guide \"PostgreSQL\""
+                    );
+                }
                 with_counts(db, gauges)
             }
             Self::Once => Err(Error::unavailable("this database cannot be reopened")),
@@ -153,9 +172,9 @@ impl DatabaseLocation {
             Self::Dir { dir, cache_bytes, .. } => {
                 guarded(|| with_counts(open_dir(dir, *cache_bytes, now, gauges)?, gauges))
             }
-            Self::Server { options, cache_bytes, node, token, .. } => {
+            Self::Server { options, cache_bytes, node, opening, .. } => {
                 let db = PostgresEngine::open(options, node, None, *cache_bytes)?;
-                *token = Some(db.token());
+                *opening = Some(db.opening().clone());
                 match open_rows(&db, now, gauges) {
                     Ok(()) => with_counts(db, gauges),
                     Err(error) => {
@@ -185,24 +204,29 @@ fn lock(dir: &Path) -> Result<File> {
 /// Makes the first rows of a database on a server, or migrates those that are there.
 fn open_rows(db: &PostgresEngine, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
     let rows = Reading::begin(db, gauges)?;
-    if rows.list_tables()?.is_empty() {
+    let Some(format) = meta::find_format(&rows)? else {
+        if !rows.list_tables()?.is_empty() {
+            return Err(Error::invalid(
+                "the database on the server is not whole; restore it, or name another in database.url_file",
+            ));
+        }
         drop(rows);
         return create_rows(db, now, gauges);
-    }
-    let foreign = || {
-        Error::invalid(
-            "the database on the server is not whole; restore it, or name another in database.url_file",
-        )
     };
-    let format = meta::find_format(&rows)?.ok_or_else(foreign)?;
     require_in_use(&rows)?;
     drop(rows);
-    if FORMAT < format {
-        return Err(Error::invalid(format!(
-            "the database on the server was written by a newer release (format {format}; this one reads up to {FORMAT})"
-        )));
-    }
+    require_known(format)?;
     migrate(db, format, gauges)
+}
+
+/// Whether this release can read the format of a database on a server.
+fn require_known(format: u32) -> Result<()> {
+    if format <= FORMAT {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "the database on the server was written by a newer release (format {format}; this one reads up to {FORMAT})"
+    )))
 }
 
 fn open_dir(dir: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>) -> Result<FileEngine> {

@@ -3,17 +3,17 @@
 use crate::error::Result;
 use crate::store::engine::ActiveNode;
 use crate::store::open::DatabaseLocation;
-use crate::store::{DatabaseState, EngineOptions, Store, StoreOptions};
+use crate::store::{DatabaseState, EngineOptions, Glimpse, Store, StoreOptions};
 
 impl Store {
-    /// The node that has the database open now, if it is another one. A database in a file has no nodes.
+    /// Looks at a database on a server that another node may have open. A database in a file has no nodes.
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn active_node(options: &StoreOptions) -> Result<Option<ActiveNode>> {
+    pub fn glimpse(options: &StoreOptions) -> Result<Glimpse> {
         match &options.engine {
-            EngineOptions::File => Ok(None),
-            EngineOptions::Postgres(_) => DatabaseLocation::take(options)?.active_node(),
+            EngineOptions::File => Ok(Glimpse::default()),
+            EngineOptions::Postgres(_) => DatabaseLocation::take(options)?.glimpse(),
         }
     }
 

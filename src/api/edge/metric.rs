@@ -340,7 +340,7 @@ impl Metrics {
         encode_registry(&mut text, &self.traffic).expect(NEVER);
         self.work.add(&mut text, figures);
         if let Some(node) = &figures.node {
-            node_metric::add(&mut text, node, true);
+            node_metric::add(&mut text, node, Some(health));
         }
         if let Some(until) = certificate.until {
             self.certificate_expires.set(u64::try_from(until.s()).unwrap_or(0));

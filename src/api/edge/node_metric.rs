@@ -3,16 +3,19 @@
 use std::sync::atomic::AtomicU64;
 
 use prometheus_client::encoding::text::encode_registry;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::store::ActiveNode;
+use crate::store::{ActiveNode, Health};
 
-/// Adds what is known of the node that has the database. `is_here`: it is this one.
-pub fn add(text: &mut String, node: &ActiveNode, is_here: bool) {
+const NEVER: &str = "writing to a String does not fail";
+
+/// Adds what is known of the node that has the database. `here`: it is this one, and what this one has seen since its start.
+pub fn add(text: &mut String, node: &ActiveNode, here: Option<&Health>) {
     let (active, epoch) = (Gauge::<u64, AtomicU64>::default(), Gauge::<u64, AtomicU64>::default());
     let age = Gauge::<f64, AtomicU64>::default();
-    active.set(u64::from(is_here));
+    active.set(u64::from(here.is_some()));
     epoch.set(node.epoch);
     age.set(node.lease_age.as_secs_f64());
     let mut registry = Registry::with_prefix("posture");
@@ -21,5 +24,19 @@ pub fn add(text: &mut String, node: &ActiveNode, is_here: bool) {
     registry.register("node_epoch", "Counts how often the database was opened", epoch);
     let help = "Time since the active node renewed its lease";
     registry.register("node_lease_age_seconds", help, age);
-    encode_registry(text, &registry).expect("writing to a String does not fail");
+    let lost = Counter::<u64, AtomicU64>::default();
+    lost.inc_by(here.map_or(0, |it| it.n_lost));
+    let help = "Acknowledged commits that the database server had lost when it was found again, since the start";
+    registry.register("node_lost_commits", help, lost);
+    encode_registry(text, &registry).expect(NEVER);
+}
+
+/// Adds whether a standby could take over now.
+pub fn add_standby(text: &mut String, can_take_over: bool) {
+    let able = Gauge::<u64, AtomicU64>::default();
+    able.set(u64::from(can_take_over));
+    let mut registry = Registry::with_prefix("posture");
+    let help = "1 on a standby that could take over, 0 on one that could not: its log says why";
+    registry.register("node_can_take_over", help, able);
+    encode_registry(text, &registry).expect(NEVER);
 }

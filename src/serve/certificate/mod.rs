@@ -67,7 +67,7 @@ impl Presented {
     }
 
     /// Connections that are open keep the certificate they began with.
-    fn present(&self, key: CertifiedKey) {
+    pub(in crate::serve) fn present(&self, key: CertifiedKey) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(key));
     }
 

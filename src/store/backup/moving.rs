@@ -115,11 +115,11 @@ fn copy_to_server(
     let there = Reading::begin(server, &gauges)?;
     let is_there = !there.list_tables()?.is_empty();
     let relocation = meta::find_relocation(&there)?;
+    drop(there); // It must not be idle while the file is read.
     let is_arriving = relocation == Some(Relocation::Arriving);
     require_source(&rows, true, is_arriving)?;
     let contents = walk(&rows, job, Phase::Verify, &mut |_, _, _| Ok(()))?;
-    let is_copied = is_arriving && holds(&there, &contents, job)?;
-    drop(there);
+    let is_copied = is_arriving && holds(&Reading::begin(server, &gauges)?, &contents, job)?;
     let (mut n_resumed, mut kept) = (contents.n_rows, None);
     if !is_copied {
         if is_there && relocation.is_none() && !replace {

@@ -15,7 +15,7 @@ use crate::store::row_key::Span;
 
 pub(in crate::store) use crate::store::engine::overlay::Overlay;
 pub use crate::store::engine::postgres::PostgresOptions;
-pub(in crate::store) use crate::store::engine::postgres::{Node, PostgresEngine, Token};
+pub(in crate::store) use crate::store::engine::postgres::{Node, Opening, PostgresEngine};
 pub(in crate::store) use crate::store::engine::redb::{
     FILE, FileEngine, OpenFault, StorageBackend, view_file,
 };

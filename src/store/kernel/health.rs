@@ -1,10 +1,16 @@
 //! The health of the store: counters, and the only place that decides what a storage error means.
 
+use std::error::Error as StdError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use crate::error::Error;
+use crate::error::{Chain, Error};
 use crate::store::engine::Fault;
 use crate::store::kernel::envelope::Broken;
+
+/// How often it is logged that the server of the database cannot be used, at most.
+const UNREACHABLE_EVERY: Duration = Duration::from_secs(10);
 
 /// What readiness and metrics show. Numbers count since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +32,8 @@ pub struct Health {
     pub n_failures: u64,
     /// Failed attempts to reopen the database since the last successful one.
     pub n_reopen_failures: u64,
+    /// Acknowledged commits that a database server had lost when the database was reopened.
+    pub n_lost: u64,
 }
 
 /// What the store keeps in memory, in bytes.
@@ -50,6 +58,9 @@ pub(in crate::store) struct Gauges {
     pub(in crate::store) n_damaged: AtomicU64,
     pub(in crate::store) n_failures: AtomicU64,
     pub(in crate::store) n_reopen_failures: AtomicU64,
+    pub(in crate::store) n_lost: AtomicU64,
+    /// When a fault of the server was logged last.
+    unreachable_logged: Mutex<Option<Instant>>,
 }
 
 impl Gauges {
@@ -64,6 +75,7 @@ impl Gauges {
             n_damaged: count(&self.n_damaged),
             n_failures: count(&self.n_failures),
             n_reopen_failures: count(&self.n_reopen_failures),
+            n_lost: count(&self.n_lost),
         }
     }
 
@@ -90,7 +102,19 @@ impl Gauges {
                 reopening().caused_by(cause)
             }
             Fault::Refused(cause) => Error::internal(cause),
-            Fault::Unavailable(cause) => unreachable_database().caused_by(cause),
+            Fault::Unavailable(cause) => {
+                self.log_unreachable(&*cause);
+                unreachable_database().caused_by(cause)
+            }
+        }
+    }
+
+    /// Not for each request that meets the same.
+    fn log_unreachable(&self, cause: &(dyn StdError + 'static)) {
+        let mut logged = self.unreachable_logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.is_none_or(|it| UNREACHABLE_EVERY <= it.elapsed()) {
+            *logged = Some(Instant::now());
+            tracing::warn!(error = %Chain(cause), "the database server cannot be used at the moment");
         }
     }
 
@@ -107,7 +131,7 @@ pub(in crate::store) fn reopening() -> Error {
 }
 
 fn unreachable_database() -> Error {
-    Error::unavailable("the database server does not answer; try again later")
+    Error::unavailable("the database server cannot be used at the moment; try again later")
 }
 
 pub(in crate::store) fn stopping() -> Error {

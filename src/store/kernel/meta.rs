@@ -6,6 +6,7 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::store::Batch;
 use crate::store::kernel::audit_head::AuditHead;
+use crate::store::kernel::envelope;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction, Writing};
 use crate::store::table::META;
 
@@ -144,6 +145,28 @@ pub(in crate::store) fn msp_id(rows: &impl Rows) -> Result<String> {
 
 pub(in crate::store) fn find_key_file(rows: &impl Rows) -> Result<Option<[u8; 8]>> {
     rows.find_row(META, KEY_FILE)
+}
+
+/// The rows that [`Identity`] is read from.
+pub(in crate::store) const IDENTITY: [&[u8]; 2] = [FORMAT, KEY_FILE];
+
+/// What decides whether a node can use a database. `None`: it does not say.
+#[derive(Debug)]
+pub(in crate::store) struct Identity {
+    pub(in crate::store) format: Option<u32>,
+    pub(in crate::store) key_file: Option<[u8; 8]>,
+}
+
+impl Identity {
+    /// From those of the rows of [`IDENTITY`] that are there: key and value.
+    pub(in crate::store) fn of(rows: &[(Vec<u8>, Vec<u8>)]) -> Result<Self> {
+        Ok(Self { format: parsed(rows, FORMAT)?, key_file: parsed(rows, KEY_FILE)? })
+    }
+}
+
+fn parsed<T: Decode<()>>(rows: &[(Vec<u8>, Vec<u8>)], key: &[u8]) -> Result<Option<T>> {
+    let bytes = rows.iter().find(|it| it.0 == key).map(|it| &it.1);
+    bytes.map(|it| envelope::open(META, key, it)).transpose().map_err(Error::internal)
 }
 
 /// `None` when the file is a database of something else.

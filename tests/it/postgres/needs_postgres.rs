@@ -6,6 +6,7 @@ mod node;
 mod opening;
 mod partition;
 mod replica;
+mod standby;
 
 use serde_json::json;
 

@@ -133,12 +133,19 @@ impl RowCache {
         }
     }
 
-    /// Forgets whole tables until it takes at most `n_bytes_max`: those first that take most, because they are read least
-    /// evenly.
+    /// If it takes more than `n_bytes_max`, forgets whole tables until it takes an eighth less: those first that take most,
+    /// because they are read least evenly.
     pub(super) fn trim(&mut self, n_bytes_max: usize) {
-        while n_bytes_max < self.n_bytes {
-            let largest = self.tables.iter().max_by_key(|(_, known)| known.n_bytes);
-            let Some(name) = largest.map(|(name, _)| name.clone()) else { return };
+        if self.n_bytes <= n_bytes_max {
+            return;
+        }
+        let sized = self.tables.iter().map(|(name, known)| (known.n_bytes, name.clone()));
+        let mut sized: Vec<(usize, String)> = sized.collect();
+        sized.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, name) in sized {
+            if self.n_bytes <= n_bytes_max - n_bytes_max / 8 {
+                return;
+            }
             self.forget(&name);
         }
     }

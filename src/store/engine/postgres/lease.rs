@@ -25,23 +25,25 @@ const LEASE_S: f64 = 10.0;
 const ANSWERS_FOR: Duration = Duration::from_secs(8);
 
 /// Takes the lease and begins an epoch. At first ($5 is null) if it is free or was this node's; later on only if nobody else
-/// had it since. A commit of an earlier epoch that is still in progress ends first, because it has locked the head row.
+/// had it since. A copy of a machine has its id and another name, so both tell a node. A commit of an earlier epoch that is
+/// still in progress ends first, because it has locked the head row.
 const TAKE: &str = "\
     WITH mine AS ( \
         UPDATE posture_lease SET node = $1, name = $2, token = $3, \
             until = clock_timestamp() + make_interval(secs => $4) \
         WHERE node = $1 AND token = $5 \
-            OR $5 IS NULL AND (until IS NULL OR until < clock_timestamp() OR node = $1) \
+            OR $5 IS NULL AND (until IS NULL OR until < clock_timestamp() OR node = $1 AND name = $2) \
         RETURNING 1 \
     ) \
     UPDATE posture_head SET epoch = epoch + 1 WHERE EXISTS (SELECT FROM mine) RETURNING epoch, commit";
 
+/// Not once it was released.
 const RENEW: &str = "\
-    UPDATE posture_lease SET until = clock_timestamp() + make_interval(secs => $2) WHERE token = $1";
+    UPDATE posture_lease SET until = clock_timestamp() + make_interval(secs => $2) WHERE token = $1 AND until IS NOT NULL";
 const RELEASE: &str = "UPDATE posture_lease SET until = NULL WHERE token = $1";
 const OTHER_HOLDER: &str = "\
     SELECT name, epoch, greatest(0, $2 - extract(epoch FROM until - clock_timestamp())::float8) \
-    FROM posture_lease, posture_head WHERE clock_timestamp() < until AND node <> $1";
+    FROM posture_lease, posture_head WHERE clock_timestamp() < until AND (node <> $1 OR name <> $3)";
 const HOLDER: &str = "SELECT name FROM posture_lease";
 
 /// Who opens the database.
@@ -179,9 +181,10 @@ pub(super) async fn holder(client: &Client) -> Answer<String> {
 }
 
 /// Another node that has the lease now.
-pub(super) async fn other_holder(client: &Client, node: [u8; 16]) -> Answer<Option<ActiveNode>> {
-    let node = node.as_slice();
-    let params: [(&(dyn ToSql + Sync), Type); 2] = [(&node, Type::BYTEA), (&LEASE_S, Type::FLOAT8)];
+pub(super) async fn other_holder(client: &Client, node: &Node) -> Answer<Option<ActiveNode>> {
+    let id = node.id.as_slice();
+    let params: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&id, Type::BYTEA), (&LEASE_S, Type::FLOAT8), (&node.name, Type::TEXT)];
     let Some(row) = client.query_typed_opt(OTHER_HOLDER, &params).await? else { return Ok(None) };
     let (name, epoch, age_s): (_, i64, f64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     let lease_age = Duration::try_from_secs_f64(age_s).unwrap_or_default();

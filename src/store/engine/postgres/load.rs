@@ -1,6 +1,7 @@
 //! Filling a table beside that of all rows, and putting it in its place.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio_postgres::Client;
@@ -92,7 +93,8 @@ impl PostgresEngine {
         let end = format!(
             "{aside}; ALTER TABLE posture_rows_new RENAME TO posture_rows; COMMENT ON TABLE posture_rows IS NULL"
         );
-        let (after, epoch, mark) = (self.committer().commit, self.lease.epoch, random::<16>());
+        let after = self.opening.commit.load(Ordering::Relaxed);
+        let (epoch, mark) = (self.lease.epoch, random::<16>());
         let finished = self.in_transaction(|it| async move {
             let mark = mark.as_slice();
             let fence: [(&(dyn ToSql + Sync), Type); 3] =
@@ -109,7 +111,7 @@ impl PostgresEngine {
         });
         match finished {
             Ok(()) => {
-                self.committer().commit += 1;
+                self.opening.commit.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
             Err(Fault::Damaged(cause)) => {

@@ -14,6 +14,7 @@ mod schema;
 mod server;
 mod view;
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,14 +23,14 @@ use tokio_postgres::Client;
 
 use self::base::{BaseView, Known, N_ROUNDS_MAX};
 use self::commit::{Commit, Outcome};
-use self::lease::Lease;
+use self::lease::{Lease, Token};
 use self::server::{REQUEST_TIMEOUT, Server};
 use self::view::ServerView;
 use crate::error::{Chain, Error, Result};
 use crate::secret::random;
 use crate::store::engine::{ActiveNode, Answer, Cause, Engine, Fault, Overlay, View};
 
-pub(in crate::store) use lease::{Node, Token};
+pub(in crate::store) use lease::Node;
 pub use options::PostgresOptions;
 
 /// How long the lease of another process is waited for: it ends in this time if that process was killed.
@@ -45,21 +46,33 @@ const COMMIT_TIMEOUT: Duration = Duration::from_mins(10);
 /// How long the end of the process waits to release the lease.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// What one process goes on with when it opens the database again.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct Opening {
+    token: Token,
+    /// The number of the last commit.
+    commit: Arc<AtomicI64>,
+}
+
+/// What a node sees of a database that another one may have.
+pub(in crate::store) struct Glimpse {
+    /// `None`: no other node has it.
+    pub(in crate::store) active: Option<ActiveNode>,
+    /// Those rows of the ones asked for that are there: key and value.
+    pub(in crate::store) rows: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
 /// A database on a server.
 pub(in crate::store) struct PostgresEngine {
     server: Arc<Server>,
     lease: Arc<Lease>,
-    /// Of the thread that commits.
-    committer: Mutex<Committer>,
+    opening: Opening,
+    /// How many commits that were acknowledged the database does not have.
+    n_lost: u64,
+    /// The connection of the thread that commits. `None`: it was lost.
+    committer: Mutex<Option<Arc<Client>>>,
     known: Arc<Mutex<Known>>,
     cache_bytes: usize,
-}
-
-struct Committer {
-    /// `None`: it was lost.
-    client: Option<Arc<Client>>,
-    /// The number of the last commit.
-    commit: i64,
 }
 
 impl PostgresEngine {
@@ -72,32 +85,40 @@ impl PostgresEngine {
     pub(in crate::store) fn open(
         options: &PostgresOptions,
         node: &Node,
-        before: Option<Token>,
+        before: Option<&Opening>,
         cache_bytes: usize,
     ) -> Result<Self> {
         let server = Server::new(options.clone()).map_err(Error::internal)?;
         let (of, node) = (server.clone(), node.clone());
         let lease_wait = if before.is_some() { Duration::ZERO } else { LEASE_WAIT };
+        let token = before.map(|it| it.token);
         let opened = server.wait(lease_wait + OPEN_TIMEOUT, async move {
-            Answer::Ok(take(&of, &node, before).await)
+            Answer::Ok(take(&of, &node, token).await)
         });
         let (client, lease, commit) = opened.map_err(|it| unavailable(it.into_cause()))??;
+        let n_acknowledged = before.map_or(commit, |it| it.commit.load(Ordering::Relaxed));
+        let n_lost = u64::try_from(n_acknowledged - commit).unwrap_or(0);
         let lease = Arc::new(lease);
         server.start(lease::keep(Arc::downgrade(&server), lease.clone()));
-        let committer = Mutex::new(Committer { client: Some(Arc::new(client)), commit });
-        Ok(Self { server, lease, committer, known: Arc::default(), cache_bytes })
+        let opening = Opening { token: lease.token, commit: Arc::new(commit.into()) };
+        let committer = Mutex::new(Some(Arc::new(client)));
+        let known = Arc::default();
+        Ok(Self { server, lease, opening, n_lost, committer, known, cache_bytes })
     }
 
-    /// Another node that has the database now.
+    /// Looks at a database without opening it. `keys`: rows of a table that are looked up.
     ///
     /// # Errors
     /// `Invalid` if the server or the database cannot be used, `Unavailable` if the server does not answer.
-    pub(in crate::store) fn active_node(
+    pub(in crate::store) fn glimpse(
         options: &PostgresOptions,
         node: &Node,
-    ) -> Result<Option<ActiveNode>> {
+        (table, keys): (&str, &[&[u8]]),
+    ) -> Result<Glimpse> {
         let server = Server::new(options.clone()).map_err(Error::internal)?;
-        let (of, id) = (server.clone(), node.id);
+        let (of, node) = (server.clone(), node.clone());
+        let tables = vec![table.to_owned(); keys.len()];
+        let keys: Vec<Vec<u8>> = keys.iter().map(|it| it.to_vec()).collect();
         let asked = server.wait(OPEN_TIMEOUT, async move {
             let unconnected = |it| schema::unconnected(&it, &of.options);
             let client = match of.connect().await.map_err(unconnected) {
@@ -107,17 +128,25 @@ impl PostgresEngine {
             if let Err(error) = schema::prepare(&client, &of.options).await {
                 return Ok(Err(error));
             }
-            lease::other_holder(&client, id).await.map(Ok)
+            let active = lease::other_holder(&client, &node).await?;
+            let rows = rows::find(&client, &tables, &keys).await?;
+            let rows = rows.into_iter().map(|(_, key, value)| (key, value)).collect();
+            Ok(Ok(Glimpse { active, rows }))
         });
         asked.map_err(|it| unavailable(it.into_cause()))?
     }
 
-    /// Names this opening, to go on with it.
-    pub(in crate::store) fn token(&self) -> Token {
-        self.lease.token
+    pub(in crate::store) fn opening(&self) -> &Opening {
+        &self.opening
     }
 
-    fn committer(&self) -> MutexGuard<'_, Committer> {
+    /// How many commits of the opening before, all of them acknowledged, the database does not have: another server has taken
+    /// the place of the one that had them.
+    pub(in crate::store) fn n_lost(&self) -> u64 {
+        self.n_lost
+    }
+
+    fn committer(&self) -> MutexGuard<'_, Option<Arc<Client>>> {
         self.committer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -138,21 +167,22 @@ impl PostgresEngine {
     }
 
     /// The connection of the thread that commits, a new one if the last was lost.
-    fn client(&self, committer: &mut Committer) -> Answer<Arc<Client>> {
-        if let Some(client) = committer.client.as_ref().filter(|it| !it.is_closed()) {
+    fn client(&self, committer: &mut Option<Arc<Client>>) -> Answer<Arc<Client>> {
+        if let Some(client) = committer.as_ref().filter(|it| !it.is_closed()) {
             return Ok(client.clone());
         }
-        committer.client = None;
+        *committer = None;
         let server = self.server.clone();
         let connect = async move { server.connect().await.map(Arc::new).map_err(Fault::from) };
         let client = self.wait(REQUEST_TIMEOUT, connect)?;
-        Ok(committer.client.insert(client).clone())
+        self.server.forget_readers();
+        Ok(committer.insert(client).clone())
     }
 
     /// Asks again while the server does not answer, on a new connection each time.
     fn patiently<T>(
         &self,
-        committer: &mut Committer,
+        committer: &mut Option<Arc<Client>>,
         mut ask: impl FnMut(&Arc<Client>) -> Answer<T>,
     ) -> Answer<T> {
         let until = Instant::now() + PATIENCE;
@@ -161,7 +191,7 @@ impl PostgresEngine {
                 Err(Fault::Unavailable(cause)) => cause,
                 asked => return asked,
             };
-            committer.client = None;
+            *committer = None;
             if until < Instant::now() {
                 return Err(Fault::Unavailable(failed));
             }
@@ -251,7 +281,7 @@ impl Engine for PostgresEngine {
 
     fn commit(&self, writes: Overlay) -> Answer<()> {
         let mut committer = self.committer();
-        let (after, epoch) = (committer.commit, self.lease.epoch);
+        let (after, epoch) = (self.opening.commit.load(Ordering::Relaxed), self.lease.epoch);
         let commit = Arc::new(Commit { writes, after, epoch, mark: random() });
         let mut is_sent = false;
         let outcome = self.patiently(&mut committer, |client| {
@@ -269,7 +299,7 @@ impl Engine for PostgresEngine {
             Ok(Outcome::Fenced | Outcome::Undone) => return Err(lapsed()),
             Err(fault) => return Err(Fault::Broken(fault.into_cause())),
         }
-        committer.commit += 1;
+        self.opening.commit.fetch_add(1, Ordering::Relaxed);
         let mut known = self.known();
         known.n_rounds = 0;
         known.cache.apply(&commit.writes);

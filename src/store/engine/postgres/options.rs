@@ -9,7 +9,7 @@ use rustls::crypto::ring::default_provider;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_tokio_postgres::MakeRustlsConnect;
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use crate::error::{Error, Result};
 
@@ -67,6 +67,10 @@ impl PostgresOptions {
         server.keepalives_idle(IDLE).keepalives_interval(ASK_EVERY);
         if server.get_connect_timeout().is_none() {
             server.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if 1 < config.get_hosts().len() {
+            // A standby answers from a state of its own.
+            server.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
         let tls = ClientConfig::builder_with_provider(default_provider().into())
             .with_safe_default_protocol_versions()

@@ -119,13 +119,21 @@ fn unusable(error: &tokio_postgres::Error, options: &PostgresOptions) -> Error {
             "user `{user}` may not use database `{database}` or its tables; make it the owner of both: \
              ALTER DATABASE {database} OWNER TO {user}"
         ),
-        Some(_) | None => {
-            return Error::unavailable(format!(
-                "the database server at {} cannot be used: {}; check that it runs, and database.url_file",
-                options.hosts(),
-                Chain(error)
-            ));
-        }
+        Some(_) | None => return unreachable(&Chain(error).to_string(), &options.hosts()),
     };
     Error::invalid(rule).caused_by(cause(error))
+}
+
+/// The libraries tell these causes apart by their text only.
+fn unreachable(cause: &str, hosts: &str) -> Error {
+    let rule = if cause.contains("invalid peer certificate") {
+        "name the certificate of its authority in database.ca_file, and in database.url_file the host name that its own certificate has"
+    } else if cause.contains("server does not support TLS") {
+        "set ssl = on in its postgresql.conf"
+    } else if cause.contains("database does not allow writes") {
+        "none of the servers in database.url_file is a primary"
+    } else {
+        "check that it runs, and database.url_file"
+    };
+    Error::unavailable(format!("the database server at {hosts} cannot be used: {cause}; {rule}"))
 }

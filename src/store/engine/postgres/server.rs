@@ -1,7 +1,7 @@
 //! Connections to the server: made, kept for the next reader, and waited for by threads that are not async.
 
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -40,13 +40,23 @@ pub(super) struct Server {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     seats: Arc<Semaphore>,
-    idle: Mutex<Vec<Client>>,
+    idle: Mutex<Idle>,
+}
+
+/// Connections of readers that nobody uses.
+#[derive(Default)]
+struct Idle {
+    clients: Vec<Client>,
+    /// How often they were forgotten.
+    round: u64,
 }
 
 /// A connection of a reader.
 pub(super) struct Seated {
     pub(super) client: Client,
     seat: OwnedSemaphorePermit,
+    /// [`Idle::round`] when it was taken.
+    round: u64,
 }
 
 impl Server {
@@ -118,28 +128,36 @@ impl Server {
             let cause = format!("all {N_READERS_MAX} connections to the server are in use");
             return Err(Fault::Unavailable(cause.into()));
         };
-        let idle = std::iter::from_fn(|| self.lock_idle().pop());
-        let known = idle.into_iter().find(|it| !it.is_closed());
+        let round = self.lock_idle().round;
+        let mut idle = std::iter::from_fn(|| self.lock_idle().clients.pop());
+        let known = idle.find(|it| !it.is_closed());
         let client = match known {
             Some(client) => client,
             None => self.connect().await?,
         };
-        Ok(Seated { client, seat })
+        Ok(Seated { client, seat, round })
+    }
+
+    /// Readers take new connections from now on: those that there are may be to a server that is no longer the primary.
+    pub(super) fn forget_readers(&self) {
+        let mut idle = self.lock_idle();
+        idle.clients.clear();
+        idle.round += 1;
     }
 
     /// Ends the transaction of a reader, and keeps its connection for the next.
-    pub(super) async fn leave(&self, Seated { client, seat }: Seated) {
+    pub(super) async fn leave(&self, Seated { client, seat, round }: Seated) {
         let ended = timeout(REQUEST_TIMEOUT, client.batch_execute("ROLLBACK")).await;
         if matches!(ended, Ok(Ok(()))) {
             let mut idle = self.lock_idle();
-            if idle.len() < N_IDLE_MAX {
-                idle.push(client);
+            if idle.clients.len() < N_IDLE_MAX && idle.round == round {
+                idle.clients.push(client);
             }
         }
         drop(seat);
     }
 
-    fn lock_idle(&self) -> std::sync::MutexGuard<'_, Vec<Client>> {
+    fn lock_idle(&self) -> MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,8 +12,9 @@ use crate::store::engine::{Answer, Direction, Fault, Find, View, Visit};
 use crate::store::row_key::Span;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-/// The first statement of a transaction is what fixes its state. It also says whether another node took over.
-pub(super) const EPOCH: &str = "SELECT epoch FROM posture_head";
+/// The first statement of a transaction is what fixes its state. It also says whether another node took over. A server that
+/// is a standby finds nothing: its state may be an older one.
+pub(super) const EPOCH: &str = "SELECT epoch FROM posture_head WHERE NOT pg_is_in_recovery()";
 /// All tables, by one step along the primary key for each.
 const TABLES: &str = "\
     WITH RECURSIVE names AS ( \
@@ -40,13 +41,15 @@ impl ServerView {
             let begin = seated.client.batch_execute(BEGIN);
             let head = seated.client.query_typed(EPOCH, &[]);
             let ((), head) = futures_util::future::try_join(begin, head).await?;
-            let epoch: Option<i64> = head.first().map(|it| it.get(0));
-            Ok((seated, epoch))
+            let Some(head) = head.first() else {
+                return Err(Fault::Unavailable("the server is a standby".into()));
+            };
+            Ok((seated, head.get::<_, i64>(0)))
         })?;
         let (server, lease) = (server.clone(), lease.clone());
         let epoch = lease.epoch;
         let view = Self { server, lease, seated: Some(Arc::new(seated)) };
-        if now == Some(epoch) {
+        if now == epoch {
             return Ok(view);
         }
         Err(Fault::Broken("another node has taken over the database".into()))

@@ -19,9 +19,7 @@ const LONG: Duration = Duration::from_secs(12);
 fn url(primary: &Cluster, standby_port: u16, database: &str) -> String {
     primary.sql("postgres", &format!("CREATE DATABASE {database}"));
     let (host, port) = ("127.0.0.1", primary.port);
-    format!(
-        "postgres://{OWNER}@{host}:{port},{host}:{standby_port}/{database}?sslmode=disable&target_session_attrs=read-write"
-    )
+    format!("postgres://{OWNER}@{host}:{port},{host}:{standby_port}/{database}?sslmode=disable")
 }
 
 /// What becomes of the primary.
