@@ -65,7 +65,7 @@ pub(super) fn require_same(sealer: &Sealer, needed: Option<[u8; 8]>) -> Result<(
 ///
 /// # Errors
 /// `Invalid` if it has another one or none; those of [`Sealer::open_provided`].
-pub(super) fn require(dir: &Path, provided: Option<&Path>, needed: [u8; 8]) -> Result<()> {
+pub(super) fn require_at(dir: &Path, provided: Option<&Path>, needed: [u8; 8]) -> Result<()> {
     let own = dir.join(KEY_FILE);
     let path = provided.unwrap_or(&own);
     let is_there = provided.is_some() || path.exists();

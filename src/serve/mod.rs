@@ -243,7 +243,7 @@ pub async fn serve(
 ) -> Result<()> {
     let n_files = http::listen::raise_open_files()?;
     tracing::debug!(n_files, "up to {n_files} files may be open");
-    settle(&opened.app).await?;
+    options.supervisor.wait_for(settle(&opened.app)).await?;
     note(&opened.app, concat!("start ", env!("CARGO_PKG_VERSION"))).await;
     let address = main.local_addr().unwrap_or(options.listen);
     let public_url = options.app.public_url.clone();

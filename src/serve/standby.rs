@@ -20,7 +20,7 @@ use crate::api::wire::reply::JSON;
 use crate::background::FailureLog;
 use crate::blocking;
 use crate::clock::Clock;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::peer::Peer;
 use crate::serve::certificate::{self, Presented};
 use crate::serve::{
@@ -43,24 +43,26 @@ pub async fn open(
     until: impl Future<Output = ()>,
 ) -> Result<Option<(PublicListeners, Store)>> {
     let public = PublicListeners::open(options).await?;
-    let Some(active) = active_node(options).await? else {
+    let seen = glimpse(options).await?;
+    seen.is_usable?;
+    let Some(active) = seen.active else {
         return Ok(Some((public, open_store(options)?)));
     };
     let Some(store) = stand_by(active, public, options, until).await? else { return Ok(None) };
     Ok(Some((PublicListeners::open(options).await?, store)))
 }
 
-/// The node that has the database, if it is another one.
-///
-/// # Errors
-/// `Invalid` if this node could not take over from it.
-async fn active_node(options: &ServeOptions) -> Result<Option<ActiveNode>> {
+/// What this node sees of the database. It is not usable without its key file either.
+async fn glimpse(options: &ServeOptions) -> Result<Glimpse> {
     let (dir, provided) = (options.dir.clone(), options.key_file.clone());
     let options = store_options(options);
     let look = move || {
-        let Glimpse { active, key_file } = Store::glimpse(&options)?;
-        key_file.map_or(Ok(()), |it| key_file::require(&dir, provided.as_deref(), it))?;
-        Ok(active)
+        let seen = Store::glimpse(&options)?;
+        let has_key = match seen.key_file {
+            Some(needed) => key_file::require_at(&dir, provided.as_deref(), needed),
+            None => Ok(()),
+        };
+        Ok(Glimpse { is_usable: seen.is_usable.and(has_key), ..seen })
     };
     blocking::run((), look).await
 }
@@ -145,35 +147,46 @@ impl Standby {
         ActiveNode { lease_age: active.lease_age + seen.elapsed(), ..active }
     }
 
-    /// Waits until no other node has the database, and opens it. The server of the database may be away for as long as it
-    /// likes, also when it is opened.
+    /// Waits until no other node has the database, and opens it. The server of the database may be down for any length of
+    /// time, also during that.
     async fn wait(&self, options: &ServeOptions) -> Store {
         let mut failures = FailureLog::default();
         loop {
             sleep(LOOK_EVERY).await;
-            let problem = match self.look(options).await {
+            let opened = self.try_open(options).await;
+            options.supervisor.tell("WATCHDOG=1");
+            let problem = match opened {
                 Ok(Some(store)) => return store,
                 Ok(None) => None,
                 Err(error) => Some(error),
             };
             match &problem {
-                Some(error) => failures.failed("standby: it could not take over now", error),
+                Some(error) => failures.failed("this standby cannot take over", error),
                 None => failures.succeeded(),
             }
             let problem = problem.map(|it| it.to_string());
             *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
-            options.supervisor.tell("WATCHDOG=1");
         }
     }
 
     /// Opens the database if no other node has it.
-    async fn look(&self, options: &ServeOptions) -> Result<Option<Store>> {
-        if let Some(node) = active_node(options).await? {
+    async fn try_open(&self, options: &ServeOptions) -> Result<Option<Store>> {
+        let seen = glimpse(options).await?;
+        let is_free = seen.active.is_none();
+        if let Some(node) = seen.active {
             *self.lock_active() = (node, Instant::now());
+        }
+        seen.is_usable?;
+        if !is_free {
             return Ok(None);
         }
         let options = store_options(options);
-        blocking::run((), move || Store::open(&options, Clock::System.now())).await.map(Some)
+        let open = move || Store::open(&options, Clock::System.now());
+        match blocking::run((), open).await {
+            // Another standby was faster.
+            Err(error) if error.code == Code::Conflict => Ok(None),
+            opened => opened.map(Some),
+        }
     }
 
     fn problem(&self) -> Option<String> {

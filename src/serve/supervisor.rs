@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -15,6 +16,9 @@ use crate::error::Error;
 
 /// When a self-test that failed is repeated.
 const REPEAT_AFTER: Duration = Duration::from_secs(1);
+
+/// How often it is told that long work goes on.
+const BUSY_EVERY: Duration = Duration::from_secs(10);
 
 /// The service manager, if there is one.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +46,17 @@ impl Supervisor {
         let socket = UnixDatagram::unbound()?;
         socket.set_nonblocking(true)?;
         socket.send_to_addr(state.as_bytes(), &address).map(|_| ())
+    }
+
+    /// Says that the service is well as long as `work` goes on, which may take longer than the period of the watchdog.
+    pub(super) async fn wait_for<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            match timeout(BUSY_EVERY, &mut work).await {
+                Ok(done) => return done,
+                Err(_) => self.tell("WATCHDOG=1"),
+            }
+        }
     }
 
     /// Says twice in each period of the watchdog that the service is well, if a self-test of the database says so. One

@@ -29,9 +29,11 @@ pub(in crate::store) fn of(dir: &Path) -> io::Result<Node> {
         }
         Err(error) => return Err(error),
     };
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    // Not from /proc, of which the packaged unit sees only processes.
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy();
     let dir = std::path::absolute(dir)?;
-    Ok(Node { id, name: format!("{} ({})", host.trim(), dir.display()) })
+    Ok(Node { id, name: format!("{host} ({})", dir.display()) })
 }
 
 fn parse(text: &str) -> io::Result<[u8; 16]> {

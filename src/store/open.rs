@@ -65,12 +65,21 @@ pub(in crate::store) enum DatabaseLocation {
 }
 
 /// What a node that does not have the database open sees of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Glimpse {
     /// The node that has it open now, if it is another one.
     pub active: Option<ActiveNode>,
     /// Identifies the key file that belongs to it.
     pub key_file: Option<[u8; 8]>,
+    /// Why this release cannot open it, or that it is not the one in use.
+    pub is_usable: Result<()>,
+}
+
+impl Glimpse {
+    /// Of a file, which no other node has.
+    pub(in crate::store) fn file() -> Self {
+        Self { active: None, key_file: None, is_usable: Ok(()) }
+    }
 }
 
 /// An open database, and the counters that the writer continues from.
@@ -118,16 +127,17 @@ impl DatabaseLocation {
         PostgresEngine::open(options, node, None, *cache_bytes)
     }
 
-    /// What another node that has the database on the server says of it.
+    /// What can be seen of the database on the server without opening it.
     ///
     /// # Errors
-    /// Those of [`PostgresEngine::glimpse`]; `Invalid` if this release cannot open the database.
+    /// Those of [`PostgresEngine::look`].
     pub(in crate::store) fn glimpse(&self) -> Result<Glimpse> {
-        let Self::Server { options, node, .. } = self else { return Ok(Glimpse::default()) };
-        let seen = PostgresEngine::glimpse(options, node, (META, &meta::IDENTITY))?;
-        let Identity { format, key_file } = Identity::of(&seen.rows)?;
-        format.map_or(Ok(()), require_known)?;
-        Ok(Glimpse { active: seen.active, key_file })
+        let Self::Server { options, node, .. } = self else { return Ok(Glimpse::file()) };
+        let (active, rows) = PostgresEngine::look(options, node, (META, &meta::IDENTITY))?;
+        let Identity { format, key_file, relocation } = Identity::of(&rows)?;
+        let is_usable =
+            format.map_or(Ok(()), require_known).and_then(|()| require_not_relocated(relocation));
+        Ok(Glimpse { active, key_file, is_usable })
     }
 
     /// Whether another process can have opened the database since this one did.
@@ -359,7 +369,11 @@ pub(in crate::store) fn file_format(rows: &Reading) -> Result<u32> {
 /// # Errors
 /// `Invalid` if another database is in use instead: what was written to this one would be lost.
 pub(in crate::store) fn require_in_use(rows: &Reading) -> Result<()> {
-    let Some(relocation) = meta::find_relocation(rows)? else { return Ok(()) };
+    require_not_relocated(meta::find_relocation(rows)?)
+}
+
+fn require_not_relocated(relocation: Option<Relocation>) -> Result<()> {
+    let Some(relocation) = relocation else { return Ok(()) };
     Err(Error::invalid(match relocation {
         Relocation::Left { at, to_server: true } => format!(
             "{FILE} was moved to a PostgreSQL server at {at}; name that server in [database] of posture.toml (`posture restore` \

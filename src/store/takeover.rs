@@ -12,7 +12,7 @@ impl Store {
     /// As [`Store::open`].
     pub fn glimpse(options: &StoreOptions) -> Result<Glimpse> {
         match &options.engine {
-            EngineOptions::File => Ok(Glimpse::default()),
+            EngineOptions::File => Ok(Glimpse::file()),
             EngineOptions::Postgres(_) => DatabaseLocation::take(options)?.glimpse(),
         }
     }

@@ -26,7 +26,8 @@ pub fn add(text: &mut String, node: &ActiveNode, here: Option<&Health>) {
     registry.register("node_lease_age_seconds", help, age);
     let lost = Counter::<u64, AtomicU64>::default();
     lost.inc_by(here.map_or(0, |it| it.n_lost));
-    let help = "Acknowledged commits that the database server had lost when it was found again, since the start";
+    let help =
+        "Acknowledged commits missing from the database server after a reconnect, since the start";
     registry.register("node_lost_commits", help, lost);
     encode_registry(text, &registry).expect(NEVER);
 }
@@ -36,7 +37,7 @@ pub fn add_standby(text: &mut String, can_take_over: bool) {
     let able = Gauge::<u64, AtomicU64>::default();
     able.set(u64::from(can_take_over));
     let mut registry = Registry::with_prefix("posture");
-    let help = "1 on a standby that could take over, 0 on one that could not: its log says why";
+    let help = "1 if this standby can take over, 0 if not; its log says why";
     registry.register("node_can_take_over", help, able);
     encode_registry(text, &registry).expect(NEVER);
 }

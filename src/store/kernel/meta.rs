@@ -148,19 +148,22 @@ pub(in crate::store) fn find_key_file(rows: &impl Rows) -> Result<Option<[u8; 8]
 }
 
 /// The rows that [`Identity`] is read from.
-pub(in crate::store) const IDENTITY: [&[u8]; 2] = [FORMAT, KEY_FILE];
+pub(in crate::store) const IDENTITY: [&[u8]; 3] = [FORMAT, KEY_FILE, RELOCATION];
 
 /// What decides whether a node can use a database. `None`: it does not say.
 #[derive(Debug)]
 pub(in crate::store) struct Identity {
     pub(in crate::store) format: Option<u32>,
     pub(in crate::store) key_file: Option<[u8; 8]>,
+    /// `None`: the database is in use.
+    pub(in crate::store) relocation: Option<Relocation>,
 }
 
 impl Identity {
     /// From those of the rows of [`IDENTITY`] that are there: key and value.
     pub(in crate::store) fn of(rows: &[(Vec<u8>, Vec<u8>)]) -> Result<Self> {
-        Ok(Self { format: parsed(rows, FORMAT)?, key_file: parsed(rows, KEY_FILE)? })
+        let (format, key_file) = (parsed(rows, FORMAT)?, parsed(rows, KEY_FILE)?);
+        Ok(Self { format, key_file, relocation: parsed(rows, RELOCATION)? })
     }
 }
 

@@ -25,7 +25,7 @@ const LEASE_S: f64 = 10.0;
 const ANSWERS_FOR: Duration = Duration::from_secs(8);
 
 /// Takes the lease and begins an epoch. At first ($5 is null) if it is free or was this node's; later on only if nobody else
-/// had it since. A copy of a machine has its id and another name, so both tell a node. A commit of an earlier epoch that is
+/// had it since. A copy of a machine has its id and another name, so a node is identified by both. A commit of an earlier epoch that is
 /// still in progress ends first, because it has locked the head row.
 const TAKE: &str = "\
     WITH mine AS ( \
@@ -37,7 +37,7 @@ const TAKE: &str = "\
     ) \
     UPDATE posture_head SET epoch = epoch + 1 WHERE EXISTS (SELECT FROM mine) RETURNING epoch, commit";
 
-/// Not once it was released.
+/// Does nothing after a release.
 const RENEW: &str = "\
     UPDATE posture_lease SET until = clock_timestamp() + make_interval(secs => $2) WHERE token = $1 AND until IS NOT NULL";
 const RELEASE: &str = "UPDATE posture_lease SET until = NULL WHERE token = $1";

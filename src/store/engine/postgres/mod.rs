@@ -54,13 +54,8 @@ pub(in crate::store) struct Opening {
     commit: Arc<AtomicI64>,
 }
 
-/// What a node sees of a database that another one may have.
-pub(in crate::store) struct Glimpse {
-    /// `None`: no other node has it.
-    pub(in crate::store) active: Option<ActiveNode>,
-    /// Those rows of the ones asked for that are there: key and value.
-    pub(in crate::store) rows: Vec<(Vec<u8>, Vec<u8>)>,
-}
+/// Keys and values.
+type FoundRows = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// A database on a server.
 pub(in crate::store) struct PostgresEngine {
@@ -106,15 +101,15 @@ impl PostgresEngine {
         Ok(Self { server, lease, opening, n_lost, committer, known, cache_bytes })
     }
 
-    /// Looks at a database without opening it. `keys`: rows of a table that are looked up.
+    /// Looks at a database without opening it: which other node has it, and those of these rows of a table that are there.
     ///
     /// # Errors
     /// `Invalid` if the server or the database cannot be used, `Unavailable` if the server does not answer.
-    pub(in crate::store) fn glimpse(
+    pub(in crate::store) fn look(
         options: &PostgresOptions,
         node: &Node,
         (table, keys): (&str, &[&[u8]]),
-    ) -> Result<Glimpse> {
+    ) -> Result<(Option<ActiveNode>, FoundRows)> {
         let server = Server::new(options.clone()).map_err(Error::internal)?;
         let (of, node) = (server.clone(), node.clone());
         let tables = vec![table.to_owned(); keys.len()];
@@ -131,7 +126,7 @@ impl PostgresEngine {
             let active = lease::other_holder(&client, &node).await?;
             let rows = rows::find(&client, &tables, &keys).await?;
             let rows = rows.into_iter().map(|(_, key, value)| (key, value)).collect();
-            Ok(Ok(Glimpse { active, rows }))
+            Ok(Ok((active, rows)))
         });
         asked.map_err(|it| unavailable(it.into_cause()))?
     }

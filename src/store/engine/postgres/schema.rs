@@ -126,12 +126,14 @@ fn unusable(error: &tokio_postgres::Error, options: &PostgresOptions) -> Error {
 
 /// The libraries tell these causes apart by their text only.
 fn unreachable(cause: &str, hosts: &str) -> Error {
-    let rule = if cause.contains("invalid peer certificate") {
-        "name the certificate of its authority in database.ca_file, and in database.url_file the host name that its own certificate has"
+    let rule = if cause.contains("certificate expired") {
+        "renew its certificate"
+    } else if cause.contains("invalid peer certificate") {
+        "set database.ca_file to the certificate of its authority, and use a host name of its own certificate in database.url_file"
     } else if cause.contains("server does not support TLS") {
         "set ssl = on in its postgresql.conf"
     } else if cause.contains("database does not allow writes") {
-        "none of the servers in database.url_file is a primary"
+        "no primary was found among them; check that one is running and can be reached"
     } else {
         "check that it runs, and database.url_file"
     };

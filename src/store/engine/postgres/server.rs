@@ -138,7 +138,7 @@ impl Server {
         Ok(Seated { client, seat, round })
     }
 
-    /// Readers take new connections from now on: those that there are may be to a server that is no longer the primary.
+    /// Readers take new connections from now on: existing ones may lead to a server that is no longer the primary.
     pub(super) fn forget_readers(&self) {
         let mut idle = self.lock_idle();
         idle.clients.clear();

@@ -13,7 +13,7 @@ use crate::store::row_key::Span;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 /// The first statement of a transaction is what fixes its state. It also says whether another node took over. A server that
-/// is a standby finds nothing: its state may be an older one.
+/// is a standby returns no row: its state may be an older one.
 pub(super) const EPOCH: &str = "SELECT epoch FROM posture_head WHERE NOT pg_is_in_recovery()";
 /// All tables, by one step along the primary key for each.
 const TABLES: &str = "\
