@@ -74,7 +74,6 @@ pub fn records(
         os: None,
         identified: Some(found.asset_type),
         scanned_at: Some(asked.at),
-        covers_classes_whole: true,
         is_loopback: false,
         hides_tls: !sees_all_tls,
     };

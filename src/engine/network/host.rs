@@ -43,8 +43,6 @@ pub struct HostEvidence {
     /// The asset type that the scan itself determined.
     pub identified: Option<AssetType>,
     pub scanned_at: Option<Time>,
-    /// A class of services passes only if every port of the class was probed.
-    pub covers_classes_whole: bool,
     /// The address that was scanned is reachable on the host itself only, so what is open there proves no exposure.
     pub is_loopback: bool,
     /// There may be certificates and TLS versions that were not seen. What was seen can then fail, but not pass.
@@ -188,7 +186,8 @@ impl HostEvidence {
         open(88) && open(389) || [25, 1433, 1521, 3306, 5432].into_iter().any(open)
     }
 
-    /// Returns what fails, or `Some(None)` if nothing does. `None`: the scan shows nothing about the class.
+    /// Returns what fails, or `Some(None)` if nothing does: then every port of the class was probed, of the protocols that were
+    /// scanned. `None`: the scan shows too little of the class.
     fn class(&self, class: &ServiceClass, covered: &ProtocolPorts) -> Option<Option<String>> {
         let open: Vec<String> = self
             .ports
@@ -199,17 +198,9 @@ impl HostEvidence {
         if !open.is_empty() {
             return Some(Some(open.join(", ")));
         }
-        let mut states = class
-            .ports
-            .iter()
-            .filter(|(protocol, _)| covered.names(*protocol))
-            .filter_map(|(protocol, number)| {
-                let left_out = self.covers_classes_whole.then_some(PortState::Unclear);
-                self.state_of(*protocol, *number, covered).or(left_out)
-            })
-            .peekable();
-        states.peek()?;
-        states.all(|it| it == PortState::Shut).then_some(None)
+        let mut ports = class.ports.iter().filter(|it| covered.names(it.0)).peekable();
+        ports.peek()?;
+        ports.all(|it| self.state_of(it.0, it.1, covered) == Some(PortState::Shut)).then_some(None)
     }
 
     /// Returns `None` if the scan did not cover the port.

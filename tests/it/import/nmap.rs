@@ -11,7 +11,7 @@ use posture::import::{self, Format};
 use super::{LOOPBACK, counts, folded, refusal, skipped};
 
 const SCANINFO: &str =
-    r#"<scaninfo type="syn" protocol="tcp" numservices="1024" services="1-1024,3389"/>"#;
+    r#"<scaninfo type="syn" protocol="tcp" numservices="1026" services="1-1024,2323,3389"/>"#;
 const FINISHED: &str = r#"<runstats><finished time="1795167855" exit="success"/></runstats>"#;
 
 /// A finished report with these elements in it.
@@ -59,6 +59,19 @@ fn only_ports_that_the_scan_covered_are_evidence() {
     assert_eq!(checks, ["ftp", "r-services", "rdp", "smb", "telnet"]);
     assert!(run.observations.iter().all(|it| counts(it) == (1, 0, 0)));
     assert!(run.observations.iter().all(|it| it.observed_at == Time::from_s(1_795_167_855)));
+}
+
+#[test]
+fn a_class_passes_only_if_all_its_ports_were_asked() {
+    let asked = |services: &str, ports: &str| {
+        let report = report(&host("", &(ports.to_owned() + CLOSED)));
+        let report = report.replace("1-1024,2323,3389", services);
+        folded(Format::Nmap, report.as_bytes()).unwrap()
+    };
+    let both = asked("23,2323,3306", "");
+    assert_eq!((outcome(&both, "telnet"), outcome(&both, "database")), (PASS, None));
+    let one = asked("23,3306", &port(3306, "open", ""));
+    assert_eq!((outcome(&one, "telnet"), outcome(&one, "database")), (None, FAIL));
 }
 
 #[test]
@@ -129,7 +142,8 @@ fn the_state_of_ports_that_are_not_listed_is_told_by_their_lists() {
             <extrareasons reason="x" proto="tcp" ports="{ports}"/></extraports>"#
         )
     };
-    let run = scanned("", &(extra("closed", "1-500") + &extra("open|filtered", "501-1024,3389")));
+    let run =
+        scanned("", &(extra("closed", "1-500,2323") + &extra("open|filtered", "501-1024,3389")));
     assert_eq!((outcome(&run, "telnet"), outcome(&run, "rdp")), (PASS, None));
     assert_eq!(outcome(&run, "r-services"), None);
     let mixed = scanned("", &format!(r#"{CLOSED}<extraports state="open|filtered" count="4"/>"#));
