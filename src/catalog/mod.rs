@@ -18,7 +18,7 @@ use crate::toml_reader::TomlDocument;
 
 pub use self::control::PLATFORM_QUESTIONS;
 pub use self::framework::{N_OWN_ROWS_MAX, ROW_QUESTIONS};
-pub use self::score::control_of_score;
+pub use self::score::{ScoreLink, control_of_score};
 pub use crate::toml_reader::Problem;
 
 /// Where the files are in the project, for messages.

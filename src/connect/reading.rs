@@ -219,6 +219,17 @@ impl Judged {
         let findings = cut(&lines.join("\n"));
         Some(Self { control, check: check.to_owned(), status, findings, count })
     }
+
+    /// Makes it partly met at most, because less was looked at than the control asks for. `rest`: what was not looked at, as
+    /// sentences.
+    #[must_use]
+    pub fn at_most_partial(self, rest: &str) -> Self {
+        if self.status != JudgedStatus::Compliant {
+            return self;
+        }
+        let findings = cut(&format!("{}\n{rest}", self.findings));
+        Self { status: JudgedStatus::Partial, findings, count: None, ..self }
+    }
 }
 
 fn cut(findings: &str) -> String {

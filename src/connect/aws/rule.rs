@@ -13,6 +13,8 @@ const KEY_AGE_DAYS_MAX: i64 = 90;
 const KEY_UNUSED_DAYS_MAX: i64 = 45;
 /// SSH, RDP, and `WinRM` without and with TLS.
 const ADMIN_PORTS: [i32; 4] = [22, 3389, 5985, 5986];
+const OTHERS_UNREAD: &str = "Databases outside RDS were not read.";
+const SNAPSHOTS_UNREAD: &str = "Whether snapshots of disks and databases are public was not read.";
 const EVERYONE: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
 /// Judges an account at a time. The same account always gives the same verdicts.
@@ -117,7 +119,8 @@ fn is_fresh(key: &AccessKey, at: Time) -> Option<Option<bool>> {
 fn storage(account: &Account) -> Option<Judged> {
     if account.public_access?.is_all_on() {
         let findings = "Block Public Access is on for the whole account.";
-        return Some(Judged::whole("CLD-05", "public_storage", Compliant, findings));
+        let judged = Judged::whole("CLD-05", "public_storage", Compliant, findings);
+        return Some(judged.at_most_partial(SNAPSHOTS_UNREAD));
     }
     let buckets = account.buckets.as_ref()?;
     let members =
@@ -129,7 +132,7 @@ fn storage(account: &Account) -> Option<Judged> {
         "The policies of these buckets admit everyone. Turn on Block Public Access for the account, except where a bucket \
          must be public.",
     );
-    judged.or_else(|| {
+    judged.map(|it| it.at_most_partial(SNAPSHOTS_UNREAD)).or_else(|| {
         let findings = "There is no bucket, but Block Public Access is off for the account, so that the next one may be public. \
                         Turn it on.";
         buckets.is_empty().then(|| Judged::whole("CLD-05", "public_storage", Partial, findings))
@@ -197,6 +200,9 @@ fn detection(account: &Account) -> Option<Judged> {
         members?,
         "GuardDuty is off in these regions, which are in use. Turn it on for all regions.",
     )
+    .map(|it| {
+        it.at_most_partial("Its protection plans for the types of resources in use were not read.")
+    })
 }
 
 fn volumes(account: &Account) -> Option<Judged> {
@@ -214,6 +220,7 @@ fn volumes(account: &Account) -> Option<Judged> {
         members?,
         "New EBS volumes are not encrypted by default in these regions, which are in use. Turn on EBS encryption by default.",
     )
+    .map(|it| it.at_most_partial("Volumes that there are, snapshots, buckets and file systems were not read."))
 }
 
 /// The regions in which something was made. `None`: unknown.
@@ -269,6 +276,7 @@ fn private_databases(account: &Account) -> Option<Judged> {
         databases(account, |it| it.is_public.map(|it| !it))?,
         "These RDS databases have a public endpoint. Turn off public access, and connect through the VPC.",
     )
+    .map(|it| it.at_most_partial(OTHERS_UNREAD))
 }
 
 fn encrypted_databases(account: &Account) -> Option<Judged> {
@@ -278,4 +286,5 @@ fn encrypted_databases(account: &Account) -> Option<Judged> {
         databases(account, |it| it.is_encrypted)?,
         "The storage of these RDS databases is not encrypted. Restore an encrypted copy of a snapshot, and switch over.",
     )
+    .map(|it| it.at_most_partial(OTHERS_UNREAD))
 }

@@ -1,7 +1,7 @@
 //! What the controls of the secure score say of ours.
 
 use super::subscription::{ScoreControl, Subscription};
-use crate::catalog::control_of_score;
+use crate::catalog::{ScoreLink, control_of_score};
 use crate::connect::reading::{Judged, JudgedStatus};
 use crate::engine::fact::failing_line;
 
@@ -12,7 +12,7 @@ struct Rule {
 }
 
 impl Rule {
-    fn control(&self) -> &'static str {
+    fn link(&self) -> &'static ScoreLink {
         control_of_score(self.ids[0]).expect("the catalog maps it")
     }
 }
@@ -35,6 +35,10 @@ const RULES: [Rule; 9] = [
     rule("auditing_and_logging", &["27b24961-75ba-4fe4-8909-97286d5dd5ee"]),
     rule("endpoint_protection", &["12136bd9-dc24-44f2-9587-7be3af6aac14"]),
 ];
+
+/// Of controls of the score that say too little of ours.
+const UNSEEN: &str =
+    "The control asks for more than Defender for Cloud looks at, so other evidence is needed, too.";
 
 /// Returns true if a rule is about this control of the secure score.
 pub(super) fn is_known(id: &str) -> bool {
@@ -61,11 +65,14 @@ fn apply(rule: &Rule, subscriptions: &[Subscription]) -> Option<Judged> {
     if n == 0 {
         return None;
     }
+    let link = rule.link();
+    let control = link.control.as_str();
     if n_unhealthy == 0 {
         let findings = format!(
             "Defender for Cloud finds nothing to do under \"{names}\". It looked at {n} resources."
         );
-        return Some(Judged::whole(rule.control(), rule.check, JudgedStatus::Compliant, findings));
+        let judged = Judged::whole(control, rule.check, JudgedStatus::Compliant, findings);
+        return Some(if link.shows_only_gaps { judged.at_most_partial(UNSEEN) } else { judged });
     }
     // As with a list whose failing members are known.
     let status =
@@ -78,5 +85,5 @@ fn apply(rule: &Rule, subscriptions: &[Subscription]) -> Option<Judged> {
          and work through what it lists there.",
         failing_line(&failing, failing.len())
     );
-    Some(Judged::whole(rule.control(), rule.check, status, findings))
+    Some(Judged::whole(control, rule.check, status, findings))
 }

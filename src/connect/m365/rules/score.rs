@@ -23,6 +23,14 @@ const PROTECTION: &[&str] = &[
     "mdo_safeattachmentpolicy",
     "mdo_safeattachments",
     "mdo_safedocuments",
+    "mdo_safelinksforOfficeApps",
+    "mdo_safelinksforemail",
+];
+/// What protects mail, with the controls that say whether it is on. Unless the score has one of each, too little is known.
+const PROTECTIONS: [(&str, &[&str]); 3] = [
+    ("anti-phishing policies", &["mdo_antiphishingpolicies"]),
+    ("Safe Attachments", &["mdo_safeattachmentpolicy", "mdo_safeattachments"]),
+    ("Safe Links", &["mdo_safelinksforemail"]),
 ];
 
 /// The newest score, if it is of these days.
@@ -81,7 +89,17 @@ pub(super) fn forwarding(tenant: &Tenant, at: Time) -> Option<Judged> {
 /// EML-05.
 pub(super) fn protection(tenant: &Tenant, at: Time) -> Option<Judged> {
     let advice = "Apply the standard or strict preset to all users in the Defender portal.";
-    of_controls(tenant, at, PROTECTION, ["EML-05", "mail_protection", advice])
+    let judged = of_controls(tenant, at, PROTECTION, ["EML-05", "mail_protection", advice])?;
+    let unknown = PROTECTIONS
+        .iter()
+        .filter(|it| it.1.iter().all(|name| state(tenant, at, name).is_none()))
+        .map(|it| it.0);
+    let unknown: Vec<&str> = unknown.collect();
+    if unknown.is_empty() {
+        return Some(judged);
+    }
+    let rest = format!("The score does not say whether these are on: {}.", unknown.join(", "));
+    Some(judged.at_most_partial(&rest))
 }
 
 fn of_controls(

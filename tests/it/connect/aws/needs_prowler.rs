@@ -75,6 +75,8 @@ fn the_same_account_is_judged_as_by_prowler() {
         let failing: BTreeSet<&String> = theirs.iter().flat_map(|it| &it.0).collect();
         let n_passed: usize = theirs.iter().map(|it| it.1).sum();
         let expected = match (control, failing.len(), n_passed) {
+            // What these look at is less than the control asks for.
+            ("CLD-05" | "CLD-07" | "CLD-12" | "CLD-24" | "CLD-25", 0, _) => "partial",
             (_, 0, _) => "compliant",
             // A trail that is not validated still records.
             ("CLD-06", _, 1..) => "partial",

@@ -52,13 +52,22 @@ fn controls(all: &[(&str, Value, Value)]) -> Tenant {
 #[test]
 fn mail_is_protected_where_the_secure_score_says_so() {
     let none = json!({});
-    let links = |points: Value| ("mdo_safeattachments", points, none.clone());
+    let attachments = |points: Value| ("mdo_safeattachments", points, none.clone());
     let phish = |points: Value, further: Value| ("mdo_antiphishingpolicies", points, further);
-    check(&controls(&[links(json!(8.0))]), "EML-05", Compliant, "all 1");
-    check(&controls(&[links(json!(0))]), "EML-05", NonCompliant, "Title of mdo_safeattachments");
-    check(&controls(&[links(json!(7.99))]), "EML-05", Partial, "1 of 1");
+    let unknown = "whether these are on: anti-phishing policies, Safe Links.";
+    check(&controls(&[attachments(json!(8.0))]), "EML-05", Partial, unknown);
+    let whole = ["mdo_antiphishingpolicies", "mdo_safeattachmentpolicy", "mdo_safelinksforemail"];
+    let whole = whole.map(|it| (it, json!(8), none.clone()));
+    check(&controls(&whole), "EML-05", Compliant, "all 3");
     check(
-        &controls(&[links(json!(8)), phish(json!(0), none.clone())]),
+        &controls(&[attachments(json!(0))]),
+        "EML-05",
+        NonCompliant,
+        "Title of mdo_safeattachments",
+    );
+    check(&controls(&[attachments(json!(7.99))]), "EML-05", Partial, "1 of 1");
+    check(
+        &controls(&[attachments(json!(8)), phish(json!(0), none.clone())]),
         "EML-05",
         Partial,
         "1 of 2: Title of mdo_antiphishingpolicies",
@@ -71,10 +80,10 @@ fn mail_is_protected_where_the_secure_score_says_so() {
         json!({"maxScore": null}),
     ] {
         check(
-            &controls(&[links(json!(8)), phish(json!(0), further.clone())]),
+            &controls(&[attachments(json!(8)), phish(json!(0), further.clone())]),
             "EML-05",
-            Compliant,
-            "all 1",
+            Partial,
+            unknown,
         );
         assert_eq!(find(&controls(&[phish(json!(8), further)]), "EML-05"), None);
     }

@@ -116,11 +116,13 @@ pub fn whole() -> Tenant {
         app_management: rows(json!({"isEnabled": false})),
         score: rows(
             json!({"createdDateTime": "2026-03-09T00:00:00Z", "currentScore": 387.0, "maxScore": 640, "controlScores": [
-            {"controlName": "mdo_autoforwardingmode", "score": 1.0}, {"controlName": "mdo_safeattachments", "score": 8}]}),
+            {"controlName": "mdo_autoforwardingmode", "score": 1.0}, {"controlName": "mdo_safeattachments", "score": 8},
+            {"controlName": "mdo_antiphishingpolicies", "score": 5}, {"controlName": "mdo_safelinksforemail", "score": 9}]}),
         ),
         score_profiles: rows(
             json!([{"id": "mdo_autoforwardingmode", "title": "Forwarding", "maxScore": 1},
-            {"id": "mdo_safeattachments", "title": "Attachments", "maxScore": 8.00}]),
+            {"id": "mdo_safeattachments", "title": "Attachments", "maxScore": 8.00}, {"id": "mdo_antiphishingpolicies", "maxScore": 5},
+            {"id": "mdo_safelinksforemail", "title": "Links", "maxScore": 9}]),
         ),
         service_principals: rows(json!([
             {"id": "graph", "appId": "00000003-0000-0000-c000-000000000000", "displayName": "Microsoft Graph",
