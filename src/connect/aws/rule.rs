@@ -220,7 +220,7 @@ fn volumes(account: &Account) -> Option<Judged> {
         members?,
         "New EBS volumes are not encrypted by default in these regions, which are in use. Turn on EBS encryption by default.",
     )
-    .map(|it| it.at_most_partial("Volumes that there are, snapshots, buckets and file systems were not read."))
+    .map(|it| it.at_most_partial("Existing volumes, snapshots, buckets and file systems were not read."))
 }
 
 /// The regions in which something was made. `None`: unknown.
