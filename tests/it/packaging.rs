@@ -8,6 +8,7 @@ use std::process::Command;
 use clap::CommandFactory;
 use posture::cli::Cli;
 
+use crate::document::NODE_METRICS;
 use crate::harness::process::Folder;
 use crate::harness::{Posture, send};
 
@@ -93,7 +94,8 @@ fn dashboard_and_alerts_ask_for_metrics_that_are_served() {
     posture.app.note_certificate(Some(posture.now())); // One metric is there only with HTTPS.
     posture.set_microsoft_app("2027-01-01T00:00:00Z"); // And one only with an app.
     send(posture.address, "GET", "/healthz", &[], b""); // Only what was answered has numbers.
-    let known = metrics(&send(posture.address, "GET", "/metrics", &[], b"").text());
+    let mut known = metrics(&send(posture.address, "GET", "/metrics", &[], b"").text());
+    known.extend(NODE_METRICS.map(str::to_owned));
     for name in ["packaging/grafana-dashboard.json", "packaging/prometheus-alerts.yml"] {
         let asked = metrics(&text(name));
         assert!(6 < asked.len() && asked.is_subset(&known), "{name}: {asked:?} of {known:?}");

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use posture::engine::event::EventKind;
 use serde_json::{Value, json};
 
+use super::NODE_METRICS;
 use super::markdown::{Document, document};
 use crate::harness::{Posture, send};
 use crate::openapi;
@@ -68,9 +69,7 @@ fn the_guide_for_operators_names_every_metric_and_no_other() {
     for line in text.lines().filter(|it| !it.starts_with('#')) {
         shown.insert(line.split(['{', ' ']).next().unwrap().to_owned());
     }
-    // These are there only on PostgreSQL, where its tests read them.
-    let of_nodes = ["active", "epoch", "lease_age_seconds", "lost_commits_total", "can_take_over"];
-    shown.extend(of_nodes.map(|it| format!("posture_node_{it}")));
+    shown.extend(NODE_METRICS.map(str::to_owned));
     let names_of = |document: &Document| -> BTreeSet<String> {
         let spans = document.spans.iter().filter(|it| it.starts_with("posture_"));
         spans.map(|it| it.split(['{', ' ']).next().unwrap().to_owned()).collect()
