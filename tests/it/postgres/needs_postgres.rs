@@ -39,6 +39,11 @@ pub(super) fn other_node(first: &Folder, url: &str) -> Folder {
     other
 }
 
+/// The name of the database of a URL.
+fn name(url: &str) -> &str {
+    url.rsplit('/').next().unwrap().split('?').next().unwrap()
+}
+
 /// Pushes an asset; the status.
 fn push(server: &Server, key: &str, client: &str, name: &str) -> u16 {
     let body = json!({

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{CONFIG, push};
+use super::{CONFIG, name, push};
 use crate::harness::postgres::shared;
 use crate::harness::process::{Folder, binary};
 
@@ -51,7 +51,7 @@ fn a_backup_of_either_engine_is_restored_on_the_other() {
 #[ignore = "needs PostgreSQL"]
 fn a_restore_keeps_what_was_on_the_server_and_only_if_it_is_told_to_replace_it() {
     let url = shared().new_database();
-    let name = url.rsplit('/').next().unwrap().split('?').next().unwrap();
+    let name = name(&url);
     let folder = super::folder(&url);
     folder.client("Acme");
     folder.ok(&["backup", "acme.redb"]);
@@ -158,7 +158,7 @@ fn a_database_is_moved_there_and_back_and_opened_only_where_it_is() {
 #[ignore = "needs PostgreSQL"]
 fn at_no_moment_of_a_move_do_both_open() {
     let url = shared().new_database();
-    let name = url.rsplit('/').next().unwrap().split('?').next().unwrap();
+    let name = name(&url);
     let (folder, _) = on_file(0);
     folder.write("database.url", url.as_bytes());
     let to_server = ["move", "--to", "postgres", "--url-file", "database.url"];
@@ -193,7 +193,7 @@ fn at_no_moment_of_a_move_do_both_open() {
 #[ignore = "needs PostgreSQL"]
 fn a_move_to_a_server_that_was_interrupted_goes_on_unless_something_changed() {
     let url = shared().new_database();
-    let name = url.rsplit('/').next().unwrap().split('?').next().unwrap();
+    let name = name(&url);
     let (folder, _) = on_file(12 * 1024 * 1024);
     folder.write("database.url", url.as_bytes());
     let to_server = ["move", "--to", "postgres", "--url-file", "database.url"];
@@ -254,7 +254,7 @@ fn a_move_to_a_file_that_was_interrupted_goes_on() {
 #[ignore = "needs PostgreSQL"]
 fn a_move_replaces_other_records_only_if_it_is_told_to_and_keeps_them() {
     let url = shared().new_database();
-    let name = url.rsplit('/').next().unwrap().split('?').next().unwrap();
+    let name = name(&url);
     let other = super::folder(&url);
     other.client("Other");
     let (folder, _) = on_file(0);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{CONFIG, assets, events, folder, other_node, push};
+use super::{CONFIG, assets, events, folder, name, other_node, push};
 use crate::harness::port::free_port;
 use crate::harness::postgres::{Cluster, shared};
 use crate::harness::process::{Line, signal, wait_until};
@@ -216,7 +216,7 @@ fn a_commit_takes_its_time_whatever_timeout_the_role_has() {
 #[ignore = "needs PostgreSQL"]
 fn connections_that_are_cut_lose_and_repeat_nothing() {
     let url = shared().new_database();
-    let name = url.rsplit('/').next().unwrap().split('?').next().unwrap();
+    let name = name(&url);
     let folder = folder(&url);
     let server = folder.serve();
     let (client, key) = (folder.client("Acme"), folder.key("1000000"));

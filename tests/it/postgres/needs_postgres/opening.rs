@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use super::{CONFIG, folder};
+use super::{CONFIG, folder, name};
 use crate::harness::postgres::{Cluster, OWNER, shared};
 use crate::harness::process::{Folder, finish};
 use crate::harness::tls::authority;
@@ -107,7 +107,7 @@ fn another_installation_on_the_same_database_is_refused_with_both_keys() {
         .unwrap();
     second.ok(&["client", "list"]);
     // When the key file is lost everywhere.
-    let name = url.rsplit('/').next().unwrap().split('?').next().unwrap();
+    let name = name(&url);
     shared().sql(name, "DELETE FROM posture_rows WHERE t = 'meta' AND k = 'key_file'");
     std::fs::remove_file(second.path().join("data/posture.key")).unwrap();
     second.serve().stop();
@@ -118,7 +118,7 @@ fn another_installation_on_the_same_database_is_refused_with_both_keys() {
 #[ignore = "needs PostgreSQL"]
 fn a_database_of_a_newer_release_or_without_its_records_is_refused() {
     let (cluster, url) = (shared(), shared().new_database());
-    let name = url.rsplit('/').next().unwrap().split('?').next().unwrap();
+    let name = name(&url);
     let folder = folder(&url);
     folder.ok(&["client", "list"]);
     cluster.sql(name, "UPDATE posture_head SET version = 2");

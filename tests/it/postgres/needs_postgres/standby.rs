@@ -4,7 +4,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::{CONFIG, assets, events, folder, other_node, push};
+use super::{CONFIG, assets, events, folder, name, other_node, push};
 use crate::harness::port::free_port;
 use crate::harness::postgres::shared;
 use crate::harness::process::{Folder, Line, finish, signal, wait_until};
@@ -15,11 +15,6 @@ const TAKES_OVER: Duration = Duration::from_secs(25);
 const GIVES_UP: Duration = Duration::from_mins(2);
 /// Longer than a lease.
 const LEASE: Duration = Duration::from_secs(13);
-
-/// The name of the database of a URL.
-fn name(url: &str) -> &str {
-    url.rsplit('/').next().unwrap().split('?').next().unwrap()
-}
 
 /// A node with an address of its own; the status of its `/readyz`, and the whole of `/metrics`.
 fn at_address(node: &Folder) -> impl Fn(&str) -> Option<(u16, String)> + use<> {
