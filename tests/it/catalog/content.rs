@@ -132,7 +132,7 @@ fn the_catalogue_of_this_release_loads() {
     let frameworks: Vec<_> = catalog.frameworks.iter().map(|it| it.id).collect();
     assert_eq!(frameworks, FrameworkId::EMBEDDED);
     assert_eq!(frameworks[..11], FrameworkId::CONTRACT);
-    assert_eq!((catalog.categories.len(), catalog.controls.len()), (12, 251));
+    assert_eq!((catalog.categories.len(), catalog.controls.len()), (12, 252));
     assert!(
         catalog.tools["prowler"].checks.len() > 100,
         "{}",
