@@ -1,5 +1,7 @@
 //! All rules, and what each needs.
 
+use std::collections::BTreeMap;
+
 use super::snapshot::Snapshot;
 use super::snapshot::StreamKind::{
     self, AuditEvents, OrgUnits, Policies, SsoAssignments, TokenEvents, Users,
@@ -81,16 +83,53 @@ pub const RULES: &[Rule] = &[
     own("LOG-01", "audit_log", &[Users, AuditEvents], log::readable),
 ];
 
+/// What a rule says of an organization.
+enum Answer {
+    Judged(Judged),
+    /// Too little is known.
+    Unknown,
+    /// It is about nobody.
+    Nobody,
+}
+
+impl Rule {
+    fn answer(&self, tenant: &Tenant<'_>) -> Answer {
+        let judged = match self.read {
+            Read::Judge(judge) => judge(tenant),
+            Read::Ask(question) => {
+                let survey = question.ask(tenant);
+                if survey.as_ref().is_some_and(|it| it.members.is_empty()) {
+                    return Answer::Nobody;
+                }
+                survey.and_then(|it| it.judge(question))
+            }
+        };
+        judged.map_or(Answer::Unknown, Answer::Judged)
+    }
+}
+
 /// Judges an organization at a time. The same snapshot always gives the same verdicts.
+///
+/// A control of which one check is not known is partly met at most.
 ///
 /// `sanctioned_apps`: the names of the apps that the client approved, in lower case.
 #[must_use]
 pub fn judge(snapshot: &Snapshot, sanctioned_apps: &[String], at: Time) -> Vec<Judged> {
     let tenant = Tenant::new(snapshot, sanctioned_apps, at);
-    let possible = RULES.iter().filter(|it| snapshot.has(it.needs));
-    let judged = possible.filter_map(|it| match it.read {
-        Read::Ask(question) => question.judge(&tenant),
-        Read::Judge(judge) => judge(&tenant),
-    });
-    judged.collect()
+    let mut judged = Vec::new();
+    let mut unknown: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for it in RULES.iter().filter(|it| snapshot.has(it.needs)) {
+        match it.answer(&tenant) {
+            Answer::Judged(found) => judged.push(found),
+            Answer::Unknown => {
+                unknown.entry(it.control).or_default().push(it.check.replace('_', " "));
+            }
+            Answer::Nobody => (),
+        }
+    }
+    let at_most = |it: Judged| match unknown.get(it.control) {
+        Some(checks) => it.at_most_partial(&format!("Not known: {}.", checks.join(", "))),
+        None => it,
+    };
+    judged.into_iter().map(at_most).collect()
 }

@@ -90,14 +90,10 @@ impl Question {
         here.is_on(&service) == Some(false)
             && of_service.iter().all(|it| here.in_group(it).is_on(&service) == Some(false))
     }
-
-    /// `None`: nothing is known that decides.
-    pub(super) fn judge(&self, tenant: &Tenant<'_>) -> Option<Judged> {
-        self.ask(tenant)?.judge(self)
-    }
 }
 
 impl Survey<'_> {
+    /// `None`: nothing is known that decides.
     pub(super) fn judge(&self, question: &Question) -> Option<Judged> {
         let members = self.members.iter().map(|(_, user, passes)| Member {
             id: user.id.as_ref().map_or("", |it| &it.0),

@@ -187,6 +187,11 @@ impl Answers {
     }
 }
 
+/// For devices with this system.
+pub fn compliance_policy(system: &str) -> Value {
+    json!({"id": system, "@odata.type": format!("#microsoft.graph.{system}CompliancePolicy")})
+}
+
 fn healthy(answers: &Answers) {
     settings(answers);
     directory(answers);
@@ -305,7 +310,8 @@ fn services(answers: &Answers) {
             },
         ]),
     );
-    answers.list("/deviceManagement/deviceCompliancePolicies", json!([{"id": "p1"}]));
+    let policies = ["windows10", "ios"].map(compliance_policy);
+    answers.list("/deviceManagement/deviceCompliancePolicies", json!(policies));
     answers.object("/admin/sharepoint/settings", json!({"sharingCapability": "disabled"}));
     answers.list(
         "/auditLogs/directoryAudits",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::graph::{APP, Graph, SECRET, TENANT, Told, registration};
+use super::graph::{APP, Graph, SECRET, TENANT, Told, compliance_policy, registration};
 use crate::harness::process::{Folder, wait_until};
 
 const WAIT: Duration = Duration::from_mins(1);
@@ -319,9 +319,14 @@ fn devices_of_intune_are_assets_and_decide_by_policies_that_exist() {
     ] {
         assert_eq!(status(&folder, &client, code), expected, "{code}");
     }
-    graph.answers.set("/deviceManagement/deviceCompliancePolicies", Told::List(Vec::new()));
-    folder.ok(&["connect", "sync", &id]);
-    assert_eq!(status(&folder, &client, "END-03"), "not_assessed", "nothing holds them to it");
+    for (policies, why) in [
+        (vec![compliance_policy("ios")], "Intune calls the computer compliant without a policy"),
+        (Vec::new(), "nothing holds them to it"),
+    ] {
+        graph.answers.set("/deviceManagement/deviceCompliancePolicies", Told::List(policies));
+        folder.ok(&["connect", "sync", &id]);
+        assert_eq!(status(&folder, &client, "END-03"), "not_assessed", "{why}");
+    }
     let no_intune = "Request not applicable to target tenant.";
     for list in ["managedDevices", "deviceCompliancePolicies"] {
         graph.answers.fail(&format!("/deviceManagement/{list}"), 403, "Forbidden", no_intune);

@@ -21,5 +21,8 @@ row! {
     /// Of `/deviceManagement/deviceCompliancePolicies`.
     CompliancePolicy {
         id: Option<String>,
+        /// Says which systems it is for.
+        #[serde(rename = "@odata.type")]
+        odata_type: Option<String>,
     }
 }

@@ -61,6 +61,24 @@ fn addresses_on_the_allowlist_go_past_the_filter() {
     assert_eq!(status(&ips(json!("192.0.2.1")), "no_bypass"), None);
 }
 
+#[test]
+fn what_nobody_knows_of_a_control_keeps_it_from_being_met() {
+    let without = |kind: &'static str| {
+        changed(|wire| {
+            let mut policies = good_policies();
+            policies.retain(|it| it["setting"]["type"] != kind);
+            wire["policies"] = policies.into();
+        })
+    };
+    let unknown = without("settings/gmail.email_attachment_safety");
+    assert_eq!(status(&unknown, "attachments"), None);
+    check(&unknown, "links", Partial, "Not known: attachments, attachment action.");
+    check(&unknown, "no_bypass", Partial, "Not known: attachments, attachment action.");
+    check(&unknown, "auto_forwarding", Compliant, "");
+    let no_apps = without("settings/api_controls.unconfigured_third_party_apps");
+    check(&no_apps, "marketplace_apps", Partial, "Not known: third party apps.");
+}
+
 /// The organization with these rules only.
 fn rules(rules: Vec<Value>) -> Snapshot {
     changed(|wire| {
