@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::commit::{FENCE, Part};
+use super::commit::{Commit, FENCE, Outcome, Part};
 use super::view::EPOCH;
 use super::{PostgresEngine, lapsed};
 use crate::secret::random;
@@ -94,7 +94,8 @@ impl PostgresEngine {
             "{aside}; ALTER TABLE posture_rows_new RENAME TO posture_rows; COMMENT ON TABLE posture_rows IS NULL"
         );
         let after = self.opening.commit.load(Ordering::Relaxed);
-        let (epoch, mark) = (self.lease.epoch, random::<16>());
+        let (epoch, mark) = (self.lease.epoch, random());
+        let commit = Arc::new(Commit { writes: Overlay::default(), after, epoch, mark });
         let finished = self.in_transaction(|it| async move {
             let mark = mark.as_slice();
             let fence: [(&(dyn ToSql + Sync), Type); 3] =
@@ -110,18 +111,22 @@ impl PostgresEngine {
             Ok(it.batch_execute(&end).await?)
         });
         match finished {
-            Ok(()) => {
-                self.opening.commit.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            }
+            Ok(()) => (),
             Err(Fault::Damaged(cause)) => {
                 // The next load must not go on with it.
                 self.in_transaction(|it| async move {
                     Ok(it.batch_execute("DROP TABLE posture_rows_new").await?)
                 })?;
-                Err(Fault::Damaged(cause))
+                return Err(Fault::Damaged(cause));
             }
-            Err(fault) => Err(fault),
+            Err(fault) => {
+                let settle = |client: &Arc<Client>| self.settle(client, &commit);
+                if self.patiently(&mut self.committer(), settle)? != Outcome::Durable {
+                    return Err(fault);
+                }
+            }
         }
+        self.opening.commit.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 }

@@ -1,13 +1,14 @@
 //! From a file to a server and back: by backups, and moved.
 
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{CONFIG, name, push};
-use crate::harness::postgres::shared;
-use crate::harness::process::{Folder, binary};
+use crate::harness::postgres::{Cluster, shared};
+use crate::harness::process::{Folder, binary, wait_until};
 
 const REDB: &str = "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n";
 
@@ -74,6 +75,40 @@ fn a_restore_keeps_what_was_on_the_server_and_only_if_it_is_told_to_replace_it()
     server.stop();
     let done = folder.run(&["compact"]);
     assert!(done.err.contains("autovacuum"), "{done:?}");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn a_restore_whose_last_answer_is_lost_is_done() {
+    let cluster = Cluster::start(&[]);
+    let url = cluster.new_database();
+    let name = name(&url);
+    let folder = super::folder(&url);
+    folder.client("Acme");
+    folder.ok(&["backup", "acme.redb"]);
+    folder.client("Later");
+    let held = cluster.hold(name, "LOCK TABLE posture_rows IN ACCESS SHARE MODE");
+    let is_reached = |sql: &str| {
+        wait_until(Duration::from_mins(1), || cluster.sql("postgres", sql).trim() == "t")
+    };
+    let replicas = |names: &str| {
+        cluster.sql("postgres", &format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"));
+        cluster.sql("postgres", "SELECT pg_reload_conf()");
+    };
+    std::thread::scope(|scope| {
+        let restoring = scope.spawn(|| folder.json(&["restore", "acme.redb", "--replace"]));
+        assert!(is_reached("SELECT bool_or(not granted) FROM pg_locks"), "it waits for the lock");
+        // The commit is done on the server, and its answer waits for a replica that there is not.
+        replicas("nobody");
+        drop(held);
+        let ended = "SELECT bool_or(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                     WHERE wait_event = 'SyncRep' AND query = 'COMMIT'";
+        assert!(is_reached(ended), "it commits");
+        replicas("");
+        assert!(restoring.join().unwrap()["data"]["keptAs"].is_string());
+    });
+    let clients = folder.ok(&["client", "list"]);
+    assert!(clients.contains("Acme") && !clients.contains("Later"), "{clients}");
 }
 
 /// A service on a file, with so many bytes of evidence.
