@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::{now_s, refusal, some_checks};
-use crate::harness::process::{Beside, Folder, binary, finish, signal};
+use crate::harness::process::{Folder, binary, finish, signal};
 use crate::harness::send;
 
 #[test]
@@ -109,72 +109,30 @@ fn a_second_server_on_the_same_data_is_refused_in_one_line() {
     }
 }
 
-/// The demonstration until it says something that contains `wanted`; everything that it said.
-fn demo_until(folder: &Folder, wanted: &str) -> (Beside, Vec<String>) {
-    let mut command = folder.command(&["serve", "--demo"]);
-    let log = std::fs::File::options()
-        .create(true)
-        .append(true)
-        .open(folder.path().join("serve.log"))
-        .unwrap();
-    let mut demo = Beside::start(command.stderr(log));
-    let mut said = Vec::new();
-    while !said.last().is_some_and(|it: &String| it.contains(wanted)) {
-        said.push(demo.line());
-        assert_ne!(said.last().unwrap(), "", "it never says {wanted}: {said:?}");
-    }
-    (demo, said)
-}
-
 #[test]
 fn a_demonstration_that_was_killed_is_completed_by_the_next_start() {
-    let folder = Folder::new();
-    let (mut demo, said) = demo_until(&folder, "week 6 of 26");
-    assert!(
-        said[0].contains("filling the database with made-up clients: week 1 of 26"),
-        "{said:?}"
-    );
-    demo.kill();
-    let server = folder.serve();
-    assert!(server.stop().success());
-    let log = std::fs::read_to_string(folder.path().join("serve.log")).unwrap();
-    assert!(log.contains("the demonstration portfolio is not complete"), "{log}");
-
-    let (mut demo, said) = demo_until(&folder, "week 11 of 26");
-    assert!(!said.iter().any(|it| it.contains("http://")), "{said:?}");
-    signal(demo.id(), "-TERM");
-    let rest: String =
-        std::iter::repeat_with(|| demo.line()).take_while(|it| !it.is_empty()).collect();
-    assert!(demo.wait().success());
-    assert!(rest.contains("stopped; the next `posture serve --demo` continues"), "{rest}");
-    assert!(!rest.contains("http://") && !rest.contains("password"), "no banner: {rest}");
-
-    let key_of = |server: &crate::harness::process::Server, revoked: bool| {
-        let mut lines = vec![server.line()];
-        while !lines.last().unwrap().contains("X-API-Key") {
-            lines.push(server.line());
-        }
-        assert_eq!(lines.iter().any(|it| it.contains("is revoked")), revoked, "{lines:?}");
-        let (_, rest) = lines.last().unwrap().split_once("X-API-Key: ").unwrap();
-        rest.split_once('\'').unwrap().0.to_owned()
-    };
+    // It was killed, and stopped, while it was made.
+    let folder = Folder::demonstration();
     let server = folder.serve_with(&["--demo"]);
-    let key = key_of(&server, false);
-    let clients = server.get(&key, "/clients?limit=100").json();
+    let mut lines = vec![server.line()];
+    while !lines.last().unwrap().contains("X-API-Key") {
+        lines.push(server.line());
+    }
+    assert!(lines.iter().any(|it| it.contains("is revoked")), "{lines:?}");
+    let (_, rest) = lines.last().unwrap().split_once("X-API-Key: ").unwrap();
+    let key = rest.split_once('\'').unwrap().0;
+    let clients = server.get(key, "/clients?limit=100").json();
     assert_eq!(clients["pagination"]["total"], 40);
     let mut n_whole = 0;
     for client in clients["data"].as_array().unwrap() {
         let path = format!("/clients/{}/scores?limit=100", client["id"].as_str().unwrap());
-        let scores = server.get(&key, &path).json();
+        let scores = server.get(key, &path).json();
         let days = scores["data"]["history"].as_array().unwrap().iter();
         let days: Vec<_> =
             days.map(|it| it["calculatedAt"].as_str().unwrap()[..10].to_owned()).collect();
         n_whole += usize::from(26 <= days.len());
     }
     assert_eq!(n_whole, 37, "all weeks, except of the three clients that are new");
-    assert!(server.stop().success());
-    let server = folder.serve_with(&["--demo"]);
-    key_of(&server, true);
 }
 
 #[test]

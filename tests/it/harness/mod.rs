@@ -2,6 +2,8 @@
 
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod backend;
+#[allow(dead_code, reason = "which of these a test file needs is its own affair")]
+pub mod demonstration;
 pub mod http;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod patroni;

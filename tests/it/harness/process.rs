@@ -1,12 +1,10 @@
 //! The real executable: a folder with a configuration, commands run in it, and a server on it.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -56,29 +54,6 @@ impl Folder {
         let text = "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n";
         let text = text.to_owned() + &super::postgres::section(folder.path());
         folder.write("posture.toml", text.as_bytes());
-        folder
-    }
-
-    /// With the demonstration, as its first start left it. One test makes it for all of them; on PostgreSQL each makes its own.
-    pub(crate) fn demonstration() -> Self {
-        static FILES: LazyLock<[(&str, Vec<u8>); 2]> = LazyLock::new(|| {
-            let folder = Folder::new();
-            let server = folder.serve_with(&["--demo"]);
-            while !server.line().contains("X-API-Key") {}
-            assert!(server.stop().success());
-            ["posture.key", "posture.redb"]
-                .map(|name| (name, std::fs::read(folder.path().join("data").join(name)).unwrap()))
-        });
-        let folder = Self::new();
-        if !super::postgres::is_wanted() {
-            let data = folder.path().join("data");
-            DirBuilder::new().mode(0o700).create(&data).unwrap();
-            for (name, bytes) in &*FILES {
-                let mut options = File::options();
-                let options = options.write(true).create_new(true).mode(0o600);
-                options.open(data.join(name)).unwrap().write_all(bytes).unwrap();
-            }
-        }
         folder
     }
 
