@@ -14,7 +14,7 @@ const PART_BYTES: usize = 16 * 1024 * 1024;
 /// A node that is lost in the middle of a commit does not hold the head row against the next one for longer.
 const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'";
 /// Moves the head. It finds nothing if another node has begun an epoch, and waits for what still holds the row.
-pub(super) const FENCE: &str =
+const FENCE: &str =
     "UPDATE posture_head SET commit = commit + 1, mark = $3 WHERE commit = $1 AND epoch = $2";
 const DELETE_TABLES: &str = "DELETE FROM posture_rows WHERE t = ANY($1)";
 const PUT: &str = "\
@@ -96,17 +96,25 @@ impl<'a> Part<'a> {
     }
 }
 
+/// Moves the head in the transaction that is begun. Returns false if another node has begun an epoch.
+///
+/// # Errors
+/// Those of the connection or the server.
+pub(super) async fn fence(client: &Client, commit: &Commit) -> Result<bool, Error> {
+    let mark = commit.mark.as_slice();
+    let params: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&commit.after, Type::INT8), (&commit.epoch, Type::INT8), (&mark, Type::BYTEA)];
+    Ok(client.execute_typed(FENCE, &params).await? == 1)
+}
+
 /// Sends the whole transaction: the fence in one round trip, and the rows with the end in another.
 ///
 /// # Errors
 /// Those of the connection or the server. Then only [`settle`] knows the outcome.
 pub(super) async fn send(client: &Client, commit: Arc<Commit>) -> Result<Outcome, Error> {
-    let Commit { writes, after, epoch, mark } = &*commit;
-    let mark = mark.as_slice();
-    let fence: [(&(dyn ToSql + Sync), Type); 3] =
-        [(after, Type::INT8), (epoch, Type::INT8), (&mark, Type::BYTEA)];
-    let begun = try_join(client.batch_execute(BEGIN), client.execute_typed(FENCE, &fence)).await;
-    if begun?.1 != 1 {
+    let writes = &commit.writes;
+    let begun = try_join(client.batch_execute(BEGIN), fence(client, &commit)).await;
+    if !begun?.1 {
         client.batch_execute("ROLLBACK").await?;
         return Ok(Outcome::Fenced);
     }

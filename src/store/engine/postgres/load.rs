@@ -5,9 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio_postgres::Client;
-use tokio_postgres::types::{ToSql, Type};
 
-use super::commit::{Commit, FENCE, Outcome, Part};
+use super::commit::{self, Commit, Outcome, Part};
 use super::view::EPOCH;
 use super::{PostgresEngine, lapsed};
 use crate::secret::random;
@@ -94,13 +93,11 @@ impl PostgresEngine {
             "{aside}; ALTER TABLE posture_rows_new RENAME TO posture_rows; COMMENT ON TABLE posture_rows IS NULL"
         );
         let after = self.opening.commit.load(Ordering::Relaxed);
-        let (epoch, mark) = (self.lease.epoch, random());
-        let commit = Arc::new(Commit { writes: Overlay::default(), after, epoch, mark });
+        let (writes, epoch) = (Overlay::default(), self.lease.epoch);
+        let commit = Arc::new(Commit { writes, after, epoch, mark: random() });
+        let fenced = commit.clone();
         let finished = self.in_transaction(|it| async move {
-            let mark = mark.as_slice();
-            let fence: [(&(dyn ToSql + Sync), Type); 3] =
-                [(&after, Type::INT8), (&epoch, Type::INT8), (&mark, Type::BYTEA)];
-            if it.execute_typed(FENCE, &fence).await? != 1 {
+            if !commit::fence(&it, &fenced).await? {
                 return Err(lapsed());
             }
             let counted = it.query_typed_one(COUNT, &[]).await?;
