@@ -25,7 +25,7 @@ pub(super) fn devices(tenant: &Tenant) -> Option<Vec<Device>> {
 
 fn systems(policy: &CompliancePolicy) -> impl Iterator<Item = &'static str> {
     let kind = policy.odata_type.as_deref().unwrap_or_default().to_lowercase();
-    let kind = kind.trim_start_matches("#microsoft.graph.").to_owned();
+    let kind = kind.strip_prefix("#microsoft.graph.").unwrap_or_default();
     let found = POLICY_SYSTEMS.into_iter().find(|it| kind.starts_with(it.0));
     found.into_iter().flat_map(|it| it.1).copied()
 }
@@ -70,7 +70,7 @@ fn device(it: &ManagedDevice, systems: &BTreeSet<&str>) -> Option<Device> {
             Moment::At(time) => Last::At(time),
         }),
         encrypted: it.is_encrypted,
-        compliant: compliant(state.unwrap_or_default()),
+        compliant: state.and_then(compliant),
         jailbroken: jailbroken(it.jail_broken.as_deref().unwrap_or_default()),
         ..Device::default()
     })
