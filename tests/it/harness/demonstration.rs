@@ -65,10 +65,7 @@ fn make(folder: &Folder) {
 
 /// The demonstration until it says something that contains `wanted`; everything that it said.
 fn until(folder: &Folder, wanted: &str) -> (Beside, Vec<String>) {
-    let mut command = folder.command(&["serve", "--demo"]);
-    let log =
-        File::options().create(true).append(true).open(folder.path().join("serve.log")).unwrap();
-    let mut demo = Beside::start(command.stderr(log));
+    let mut demo = folder.serve_beside_with(&["--demo"]);
     let mut said = Vec::new();
     while !said.last().is_some_and(|it: &String| it.contains(wanted)) {
         said.push(demo.line());

@@ -126,9 +126,14 @@ impl Folder {
 
     /// Starts a server that cannot say where it listens, because another node is active.
     pub(crate) fn serve_beside(&self) -> Beside {
+        self.serve_beside_with(&[])
+    }
+
+    /// Starts a server that does not say where it listens until it is ready.
+    pub(crate) fn serve_beside_with(&self, options: &[&str]) -> Beside {
         let log = self.path().join("serve.log");
         let log = File::options().create(true).append(true).open(log).unwrap();
-        Beside::start(self.command(&["serve"]).stderr(log))
+        Beside::start(self.command(&[&["serve"], options].concat()).stderr(log))
     }
 
     pub(crate) fn serve_with(&self, options: &[&str]) -> Server {
