@@ -1,4 +1,4 @@
-//! Findings that Prowler pushes: received on disk, then imported one after the other.
+//! Findings that Prowler pushes: received on disk, then imported in turns by key, one file of a key at a time.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -37,20 +37,66 @@ const N_ACCOUNTS_NAMED: usize = 5;
 /// How the reasons begin of findings that are valid and no result, such as manual ones.
 const NO_RESULT: &str = "status ";
 
-/// The files that wait, oldest first.
+/// Files that are imported at the same time, each of another key.
+pub const N_IMPORTED_AT_ONCE: usize = 2;
+
+/// The files that are not imported yet.
 pub struct Ingestions {
-    waiting: Mutex<VecDeque<(KeyId, IngestionId)>>,
+    queue: Mutex<Queue>,
     wake: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// In the order in which their turns come.
+    waiting: VecDeque<(KeyId, IngestionId)>,
+    running: Vec<(KeyId, IngestionId)>,
 }
 
 impl Ingestions {
     pub(super) fn of(open: Vec<Ingestion>) -> Self {
         let waiting = open.into_iter().map(|it| (it.owner, it.id)).collect();
-        Self { waiting: Mutex::new(waiting), wake: Notify::new() }
+        let queue = Queue { waiting, running: Vec::new() };
+        Self { queue: Mutex::new(queue), wake: Notify::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(KeyId, IngestionId)>> {
-        self.waiting.lock().expect("no holder of this lock panics")
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("no holder of this lock panics")
+    }
+}
+
+impl Queue {
+    fn all(&self) -> impl Iterator<Item = &(KeyId, IngestionId)> {
+        self.running.iter().chain(&self.waiting)
+    }
+
+    /// Takes the file whose turn it is. The others of its key wait until those of other keys had a turn.
+    fn claim(&mut self) -> Option<(KeyId, IngestionId)> {
+        let is_idle = |key: KeyId| self.running.iter().all(|it| it.0 != key);
+        let at = self.waiting.iter().position(|it| is_idle(it.0))?;
+        let next = self.waiting.remove(at)?;
+        let is_own = |it: &(KeyId, IngestionId)| it.0 == next.0;
+        let (own, others): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(is_own);
+        self.waiting.extend(others.into_iter().chain(own));
+        self.running.push(next);
+        Some(next)
+    }
+}
+
+/// A file whose turn it is. It waits again if it is dropped before it ended.
+struct Turn<'a> {
+    ingestions: &'a Ingestions,
+    file: (KeyId, IngestionId),
+    has_ended: bool,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.ingestions.lock();
+        queue.running.retain(|it| *it != self.file);
+        if !self.has_ended {
+            queue.waiting.push_front(self.file);
+        }
     }
 }
 
@@ -80,13 +126,16 @@ impl App {
     /// [`App::begin_upload`].
     pub async fn begin_ingestion(&self, by: &Caller) -> Result<(IngestionId, ArrivingUpload)> {
         let owner = owner(by)?;
-        let n_own = self.ingestions.lock().iter().filter(|it| it.0 == owner).count();
+        let (n_own, n_all) = {
+            let queue = self.ingestions.lock();
+            (queue.all().filter(|it| it.0 == owner).count(), queue.all().count())
+        };
         if N_WAITING_PER_KEY_MAX <= n_own {
             let rule =
                 format!("{n_own} files of this key wait to be imported; retry after {RETRY_S} s");
             return Err(Error::too_many(rule, RETRY_S));
         }
-        if N_WAITING_MAX <= self.ingestions.lock().len() {
+        if N_WAITING_MAX <= n_all {
             return Err(Error::unavailable("too many files wait to be imported; try again later"));
         }
         let id = IngestionId::made_at(self.clock.now());
@@ -133,7 +182,7 @@ impl App {
             })
             .await?;
         upload.keep();
-        self.ingestions.lock().push_back((ingestion.owner, id));
+        self.ingestions.lock().waiting.push_back((ingestion.owner, id));
         self.ingestions.wake.notify_one();
         Ok(ingestion)
     }
@@ -167,19 +216,21 @@ impl App {
     /// `Unavailable` if the disk does not allow it.
     pub async fn remove_lost_ingestion_files(&self) -> Result<()> {
         let lost = self.store.list_ingestion_files().await?;
-        let waiting: Vec<IngestionId> = self.ingestions.lock().iter().map(|it| it.1).collect();
+        let waiting: Vec<IngestionId> = self.ingestions.lock().all().map(|it| it.1).collect();
         for id in lost.into_iter().filter(|it| !waiting.contains(it)) {
             self.store.remove_ingestion_file(id).await?;
         }
         Ok(())
     }
 
-    /// Imports the file that waits longest. Returns true if more may wait.
+    /// Imports the file whose turn it is. Returns true if more may wait.
     ///
     /// # Errors
-    /// `Unavailable` if it cannot be imported now. It stays where it is.
+    /// `Unavailable` if it cannot be imported now. It waits again.
     pub async fn ingest_next(&self) -> Result<bool> {
-        let Some((owner, id)) = self.ingestions.lock().front().copied() else { return Ok(false) };
+        let claimed = self.ingestions.lock().claim();
+        let Some((owner, id)) = claimed else { return Ok(false) };
+        let mut turn = Turn { ingestions: &self.ingestions, file: (owner, id), has_ended: false };
         let now = self.clock.now();
         let begin = move |batch: &mut Batch| {
             let open = batch.find_ingestion(owner, id)?.filter(|it| !it.status.has_ended());
@@ -197,7 +248,8 @@ impl App {
             };
             self.settle_ingestion(ingestion, ingested).await?;
         }
-        self.ingestions.lock().retain(|it| it.1 != id);
+        turn.has_ended = true;
+        drop(turn);
         self.store.remove_ingestion_file(id).await?;
         Ok(true)
     }
@@ -205,11 +257,15 @@ impl App {
     async fn import_findings(&self, ingestion: &Ingestion, now: Time) -> Result<Ingested> {
         let file = self.store.open_ingestion_file(ingestion.id).await?;
         let file = file.ok_or_else(|| Error::invalid("the file is gone; push it again"))?;
+        let owner = ingestion.owner;
+        let key = self.store.read(move |it| it.find_key(owner)).await?;
+        let key = key.ok_or_else(|| Error::invalid("the key that pushed the file was removed"))?;
+        let reach = Some(key.clients).filter(|it| !it.is_empty());
         let known = if let Some(client) = ingestion.client {
             Ok(client)
         } else {
             let content = content(file.try_clone().map_err(Error::internal)?, ingestion)?;
-            self.find_bound_client(ingestion.owner, content, now).await?
+            self.find_bound_client(reach.as_deref(), content, now).await?
         };
         let client = match known {
             Ok(client) => client,
@@ -232,7 +288,7 @@ impl App {
             again: false,
             complete: false,
             bind: false,
-            allowed_clients: Some(vec![client]),
+            reach,
             by: ingestion.by.clone(),
         };
         let rows = self.store.client_store(client);
@@ -248,10 +304,11 @@ impl App {
         })
     }
 
-    /// The client to which all accounts of a file belong, if the key may reach it. Otherwise all findings are invalid.
+    /// The client to which all accounts of a file are bound, if the key may reach it. Otherwise all findings are invalid. What is
+    /// only claimed for a client decides nothing: anyone who may reach that client can claim it.
     async fn find_bound_client(
         &self,
-        owner: KeyId,
+        reach: Option<&[ClientId]>,
         content: Take<File>,
         now: Time,
     ) -> Result<Result<ClientId, Ingested>> {
@@ -269,14 +326,13 @@ impl App {
         let Folded { n_records, scopes, .. } = folded;
         let accounts = scopes.clone();
         let find = move |it: &Snapshot| {
-            let clients = it.find_key(owner)?.map(|it| it.clients);
             let bound = accounts.iter().map(|account| it.find_bound_tenant(account));
-            Ok((clients, bound.collect::<Result<Vec<_>>>()?))
+            bound.collect::<Result<Vec<_>>>()
         };
-        let (clients, bound) = self.store.read(find).await?;
+        let bound = self.store.read(find).await?;
         let first = bound.first().and_then(Option::as_ref).map(|it| it.client);
         let is_first = |it: &Option<BoundTenant>| it.as_ref().map(|it| it.client) == first;
-        let may_reach = |id: &ClientId| clients.is_some_and(|it| it.is_empty() || it.contains(id));
+        let may_reach = |id: &ClientId| reach.is_none_or(|it| it.contains(id));
         if let Some(client) = first.filter(may_reach).filter(|_| bound.iter().all(is_first)) {
             return Ok(Ok(client));
         }
@@ -284,8 +340,8 @@ impl App {
         let accounts = named.collect::<Vec<_>>().join(", ");
         let message = format!(
             "nothing was imported: the key may reach no client or several, and which of them the file is about is not \
-             known (it has {} accounts: {accounts}); import a file of each account for its client once, or push with a key \
-             that is limited to one client",
+             known (it has {} accounts: {accounts}); have somebody who may reach all clients import a file of each account for its \
+             client once, or push with a key that is limited to one client",
             scopes.len()
         );
         Ok(Err(Ingested { n_total: n_records, n_invalid: n_records, import: Err(message) }))

@@ -324,6 +324,16 @@ pub(super) const BOUND_TENANTS: &str = "bound_tenants";
 /// Key: client id, tenant. Value: the tenant.
 pub(super) const CLIENT_TENANTS: &str = "client_tenants";
 
+/// What callers who may not reach all clients said of tenants, and what the bindings of tenants were before.
+///
+/// Key: [`CLAIM_OF_CLIENT`], client id, tenant. Value: `TenantClaim`. Invariant: one row of [`CLAIM_OF_TENANT`] for each.
+/// Key: [`CLAIM_OF_TENANT`], tenant, client id. Value: the client id.
+/// Key: [`TENANT_BEFORE`], tenant. Value: `TenantBefore`. Absent: the present binding took the tenant from nobody.
+pub(super) const TENANT_CLAIMS: &str = "tenant_claims";
+pub(super) const CLAIM_OF_CLIENT: u8 = 1;
+pub(super) const CLAIM_OF_TENANT: u8 = 2;
+pub(super) const TENANT_BEFORE: u8 = 3;
+
 /// Alert rules.
 ///
 /// Key: alert rule id. Value: `AlertRule`.

@@ -310,7 +310,54 @@ fn an_account_that_belongs_to_a_client_needs_no_key_of_its_own() {
     let (_, body) = replay(&posture, &key);
     let seen = ended(&posture, &key, body["data"]["id"].as_str().unwrap());
     let detail = seen["errors"][0]["detail"].as_str().unwrap();
-    assert!(detail.contains("belongs to another client") && !detail.contains("Acme"), "{detail}");
+    assert!(detail.contains("you may not import for this client"), "{detail}");
+    assert!(!detail.contains("Acme"), "{detail}");
+}
+
+#[test]
+fn a_limited_key_does_not_decide_whose_a_push_of_all_is() {
+    let posture = Posture::start();
+    let [acme, beta] = ["Acme", "Beta"].map(|it| posture.client(it));
+    // The account is nobody's yet; a key that is limited to Acme says first that it is Acme's.
+    let limited = key_of(&posture, &acme);
+    let (_, body) = replay(&posture, &limited);
+    let seen = ended(&posture, &limited, body["data"]["id"].as_str().unwrap());
+    assert_eq!(seen["status"], "completed", "{seen}");
+    for clients in [json!([]), json!([acme, beta])] {
+        let scopes = json!(["write:assessments"]);
+        let all = posture.key_with(&json!({ "clientIds": clients, "scopes": scopes }));
+        let (_, body) = replay(&posture, &all);
+        let seen = ended(&posture, &all, body["data"]["id"].as_str().unwrap());
+        assert_eq!(seen["status"], "failed", "{seen}");
+    }
+    assert_eq!((imports(&posture, &acme).len(), imports(&posture, &beta).len()), (1, 0));
+    // Somebody who may reach all clients says so.
+    let file = crate::harness::sample::own("prowler/aws.csv");
+    assert_eq!(posture.import_own(&acme, "observedAt=now", &file).status, 200);
+    let all = posture.key_with(&json!({ "scopes": ["write:assessments"] }));
+    let (_, body) = replay(&posture, &all);
+    assert_eq!(ended(&posture, &all, body["data"]["id"].as_str().unwrap())["status"], "completed");
+}
+
+/// Of each key, only one file is imported at a time, and keys take turns.
+#[test]
+fn no_key_waits_for_all_files_of_another() {
+    let posture = Posture::start();
+    let [acme, beta] = ["Acme", "Beta"].map(|it| posture.client(it));
+    let (many, one) = (key_of(&posture, &acme), key_of(&posture, &beta));
+    let client_id: ClientId = acme.parse().unwrap();
+    // The first file of Acme cannot be imported yet.
+    let busy = posture.block_on(posture.app.clients.lock(client_id));
+    let (_, first) = replay(&posture, &many);
+    let first = first["data"]["id"].as_str().unwrap().to_owned();
+    until(&posture, &many, &first, &["processing"]);
+    let second = pushed(&posture, &many, "[{}]");
+    let other = pushed(&posture, &one, "[{}]");
+    assert_eq!(ended(&posture, &one, &other)["status"], "failed", "it says nothing");
+    assert_eq!(attributes(&posture, &many, &second)["status"], "pending");
+    drop(busy);
+    assert_eq!(ended(&posture, &many, &first)["status"], "completed");
+    assert_eq!(ended(&posture, &many, &second)["status"], "failed");
 }
 
 #[test]

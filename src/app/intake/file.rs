@@ -1,6 +1,6 @@
 //! Imports an assessor's file, and undoes an import.
 
-mod binding;
+pub mod binding;
 
 use std::io::{BufRead, BufReader, Read, Seek};
 
@@ -11,6 +11,7 @@ use binding::Binding;
 use crate::app::App;
 use crate::app::intake::list::Lists;
 use crate::app::intake::run::{Discovery, Intake, IntakeOutcome, NewRun};
+use crate::auth::caller::Caller;
 use crate::blocking::Cancellation;
 use crate::clock::Time;
 use crate::engine::control::valid_until;
@@ -60,8 +61,8 @@ pub struct ImportRequest {
     pub complete: bool,
     /// What the file is about belongs to the client, even if it belongs to another one, or the client has another one.
     pub bind: bool,
-    /// The clients that the caller may know of. `None`: all.
-    pub allowed_clients: Option<Vec<ClientId>>,
+    /// The clients that the caller may reach. `None`: all.
+    pub reach: Option<Vec<ClientId>>,
     pub by: String,
 }
 
@@ -142,13 +143,14 @@ impl App {
             client: rows.id(),
             import: id,
             is_forced: order.bind,
-            allowed: order.allowed_clients.as_deref(),
+            reach: order.reach,
+            by: order.by.clone(),
         };
-        let bound = self.bind_tenants(binding, format, &intake.scopes).await?;
+        self.bind_tenants(binding, format, &intake.scopes).await?;
         let outcome = match self.ingest_locked(rows, intake, &lock).await {
             Ok(outcome) => outcome,
             Err(error) => {
-                self.unbind_tenants(bound).await?;
+                self.free_tenants(rows.id(), id, &order.by).await?;
                 return Err(error);
             }
         };
@@ -160,7 +162,12 @@ impl App {
     ///
     /// # Errors
     /// `NotFound`; `Conflict` if it was already undone.
-    pub async fn undo_import(&self, rows: &ClientStore, id: ImportId) -> Result<IntakeOutcome> {
+    pub async fn undo_import(
+        &self,
+        by: &Caller,
+        rows: &ClientStore,
+        id: ImportId,
+    ) -> Result<IntakeOutcome> {
         let now = self.clock.now();
         let lock = self.clients.lock(rows.id()).await;
         let found = rows
@@ -177,7 +184,7 @@ impl App {
         }
         let intake = Intake::undoing(import, retracted, reads, now);
         let outcome = self.ingest_locked(rows, intake, &lock).await?;
-        self.free_tenants(rows.id(), id).await?;
+        self.free_tenants(rows.id(), id, &by.name()).await?;
         self.intakes.count_undone_file();
         Ok(outcome)
     }

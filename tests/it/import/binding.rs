@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Posture;
 use crate::harness::http::send;
 use crate::harness::process::Folder;
 use crate::harness::sample::own;
+use crate::harness::{Answer, Posture};
 
-fn message(done: &crate::harness::Answer) -> String {
+fn message(done: &Answer) -> String {
     done.json()["error"]["message"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -97,13 +97,78 @@ fn who_may_not_know_of_the_other_client_does_not_learn_its_name() {
     let bearer = format!("Bearer {}", posture.log_in(email, password));
     let path = format!("/api/clients/{beta}/imports?observedAt=now");
     let headers = [("Authorization", bearer.as_str())];
-    let refused = send(posture.address, "POST", &path, &headers, &scuba(ONE));
-    assert_eq!(refused.status, 409, "{}", refused.text());
-    let message = message(&refused);
-    assert!(
-        message.contains("belongs to another client") && !message.contains("Acme"),
-        "{message}"
-    );
+    for path in [path.clone(), format!("{path}&bind=true")] {
+        let refused = send(posture.address, "POST", &path, &headers, &scuba(ONE));
+        assert_eq!(refused.status, 403, "{}", refused.text());
+        let message = message(&refused);
+        assert!(message.contains("you may not import for this client"), "{message}");
+        assert!(!message.contains("Acme") && !message.contains("belongs"), "{message}");
+    }
+}
+
+/// An analyst who is limited to these clients.
+fn analyst(posture: &Posture, name: &str, clients: &[&str]) -> String {
+    let (email, password) = (format!("{name}@example.com"), "ochre kettle, nine moths");
+    let user =
+        json!({"email": email, "role": "analyst", "password": password, "clientIds": clients});
+    assert_eq!(posture.operator("POST", "/api/users", &user).status, 201);
+    format!("Bearer {}", posture.log_in(&email, password))
+}
+
+fn import_as(posture: &Posture, bearer: &str, client: &str, query: &str, file: &[u8]) -> Answer {
+    let path = format!("/api/clients/{client}/imports?{query}");
+    send(posture.address, "POST", &path, &[("Authorization", bearer)], file)
+}
+
+fn moves(posture: &Posture) -> Vec<String> {
+    let log = posture.operator("GET", "/api/audit?action=move%20tenant", &Value::Null).json();
+    let about = |it: &Value| it["about"].as_str().unwrap().to_owned();
+    log["data"].as_array().unwrap().iter().rev().map(about).collect()
+}
+
+#[test]
+fn what_a_limited_caller_claims_decides_nothing_for_others() {
+    let posture = Posture::start();
+    let [acme, beta, gamma] = ["Acme", "Beta", "Gamma"].map(|it| posture.client(it));
+    let of_acme = analyst(&posture, "a", &[&acme]);
+    let of_beta = analyst(&posture, "b", &[&beta]);
+    let of_both = analyst(&posture, "ab", &[&acme, &beta]);
+    let import = |by: &str, client: &str, query: &str| {
+        import_as(&posture, by, client, query, &scuba(ONE)).status
+    };
+    // Both say that it is their client's, and neither hears of the other.
+    assert_eq!(import(&of_acme, &acme, NOW), 200);
+    assert_eq!(import(&of_beta, &beta, NOW), 200);
+    assert_eq!(import(&of_beta, &beta, "observedAt=now&again=true"), 200);
+    // Who may reach them is asked, and Gamma has nothing of it yet.
+    let refused = posture.import_own(&gamma, NOW, &scuba(ONE));
+    assert!(refused.status == 409 && message(&refused).contains("Acme"), "{}", refused.text());
+    assert_eq!(posture.import_own(&beta, "observedAt=now&again=true", &scuba(ONE)).status, 200);
+    assert_eq!(import(&of_acme, &acme, "observedAt=now&again=true"), 403, "Beta has it for all");
+    assert_eq!(import(&of_acme, &acme, "observedAt=now&again=true&bind=true"), 403);
+    assert!(moves(&posture).is_empty(), "nothing went from one client to another");
+    // Who may reach both may move it, and undoing gives it back.
+    assert_eq!(import(&of_both, &acme, "observedAt=now&again=true"), 409);
+    let moved =
+        import_as(&posture, &of_both, &acme, "observedAt=now&again=true&bind=true", &scuba(ONE));
+    assert_eq!(moved.status, 200, "{}", moved.text());
+    assert_eq!(import(&of_beta, &beta, "observedAt=now&again=true"), 403);
+    let id = moved.json()["data"]["import"]["id"].as_str().unwrap().to_owned();
+    let path = format!("/api/clients/{acme}/imports/{id}");
+    assert_eq!(posture.operator("DELETE", &path, &Value::Null).status, 200);
+    assert_eq!(import(&of_beta, &beta, "observedAt=now&again=true"), 200);
+    assert_eq!(import(&of_acme, &acme, "observedAt=now&again=true"), 403);
+    let there = format!("m365/{ONE} from client {beta} to client {acme}");
+    let back = format!("m365/{ONE} from client {acme} to client {beta}");
+    // Beta had claimed it as well, as its own analyst had said.
+    assert_eq!(moves(&posture), [there.clone(), there, back.clone(), back]);
+    // An erased client leaves nothing, and nothing goes back to it.
+    for client in [&beta, &acme] {
+        let erased = posture.operator("DELETE", &format!("/api/clients/{client}"), &Value::Null);
+        assert_eq!(erased.status, 204);
+        posture.sweep();
+    }
+    assert_eq!(posture.import_own(&gamma, NOW, &scuba(ONE)).status, 200);
 }
 
 #[test]

@@ -283,7 +283,7 @@ impl Imports {
             again: param::only_true("again", again.0.as_ref())?,
             complete: param::only_true("complete", complete.0.as_ref())?,
             bind: param::only_true("bind", bind.0.as_ref())?,
-            allowed_clients: by.0.allowed_clients().map(<[_]>::to_vec),
+            reach: by.0.allowed_clients().map(<[_]>::to_vec),
             by: by.0.name(),
         };
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
@@ -360,7 +360,7 @@ impl Imports {
         #[oai(name = "importId")] import_id: Path<Raw<Id>>,
     ) -> Result<Data<OutcomeView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let outcome = web.app.undo_import(&rows, import_id.read::<ImportId>()?).await?;
+        let outcome = web.app.undo_import(&by.0, &rows, import_id.read::<ImportId>()?).await?;
         Ok(Data::of(&OutcomeView::of(Imported::Changed(Box::new(outcome)))))
     }
 }

@@ -182,7 +182,8 @@ impl App {
             again: false,
             complete: false,
             bind: false,
-            allowed_clients: Some(Vec::new()), // Whoever may put files there may know of none.
+            // Whoever may put files there may reach no other client.
+            reach: Some(vec![it.client]),
             by: ACTOR.to_owned(),
         };
         self.import_file(&self.rows_for(it), order, file).await
