@@ -2,24 +2,40 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
 
-/// Whether work should give up: its caller is gone, or the service stops. Long work checks it between records.
+/// Whether work should give up: its caller is gone, its time is up, or the service stops. Long work checks it between records.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation {
     is_caller_gone: Arc<AtomicBool>,
     is_stopping: Arc<AtomicBool>,
+    /// `None`: it may take as long as it does.
+    end: Option<End>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct End {
+    at: Instant,
+    after: Duration,
 }
 
 impl Cancellation {
     /// Of one piece of work of this service.
     #[must_use]
     pub fn within(service: &Self) -> Self {
-        Self { is_caller_gone: Arc::default(), is_stopping: Arc::clone(&service.is_stopping) }
+        let is_stopping = Arc::clone(&service.is_stopping);
+        Self { is_caller_gone: Arc::default(), is_stopping, end: None }
+    }
+
+    /// The same, but the work may only take so long.
+    #[must_use]
+    pub fn within_time(self, longest: Duration) -> Self {
+        Self { end: Some(End { at: Instant::now() + longest, after: longest }), ..self }
     }
 
     /// Cancels all work of this service.
@@ -28,13 +44,19 @@ impl Cancellation {
     }
 
     /// # Errors
-    /// `Unavailable` when the work is canceled.
+    /// `Unavailable` when the work is canceled; `TooLarge` when its time is up.
     pub fn check(&self) -> Result<()> {
         if self.is_stopping.load(Ordering::Relaxed) {
             return Err(Error::unavailable("the service is stopping; send the request again"));
         }
         if self.is_caller_gone.load(Ordering::Relaxed) {
             return Err(Error::unavailable("the caller disconnected; nothing was changed"));
+        }
+        if let Some(End { after, .. }) = self.end.filter(|it| it.at <= Instant::now()) {
+            let seconds = after.as_secs();
+            return Err(Error::too_large(format!(
+                "reading it took more than {seconds} s, which is the limit; send it in parts"
+            )));
         }
         Ok(())
     }

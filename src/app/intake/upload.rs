@@ -29,6 +29,8 @@ const UPLOAD_RETRY_S: u32 = 10;
 pub const N_FILES_MAX: usize = 4;
 /// Uploaded facts that are read at the same time. They are in memory as a whole meanwhile.
 pub const N_FACTS_MAX: usize = 4;
+/// A file that takes longer to read is refused, so that a place is free again in time.
+pub const READ_TIME_MAX: Duration = Duration::from_mins(5);
 /// How long a complete upload waits for a place to be read.
 const READ_WAIT: Duration = Duration::from_secs(30);
 
@@ -185,7 +187,7 @@ impl App {
     ) -> Result<T> {
         let place = permit(places, Instant::now() + READ_WAIT).await;
         let place = place.ok_or_else(|| Error::unavailable(busy))?;
-        blocking::run_cancelable(place, self.long_work(), work).await
+        blocking::run_cancelable(place, self.long_work().within_time(READ_TIME_MAX), work).await
     }
 
     /// Of long work for one caller, or of the service itself. It is canceled when the service stops.

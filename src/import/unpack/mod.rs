@@ -2,22 +2,30 @@
 //!
 //! What is unpacked is not unpacked again.
 
+mod member;
 mod zip;
 mod zstd;
 
 use std::cell::Cell;
+use std::fmt;
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::rc::Rc;
 
-use bzip2::bufread::MultiBzDecoder;
-use flate2::bufread::MultiGzDecoder;
+use bzip2::bufread::BzDecoder;
+use flate2::bufread::GzDecoder;
 
 use crate::error::Error;
+use member::Members;
 
 pub use zip::{Archive, open};
 
 /// A file that unpacks to more is refused.
 pub const UNPACKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Streams that a compressed file may consist of, however little they give. Each takes time to begin.
+pub const N_STREAMS_FREE: u64 = 1_000;
+/// A further stream is allowed for each of these bytes that were unpacked.
+pub const STREAM_BYTES_MIN: u64 = 4 * 1024;
 
 const DAMAGED: &str = "the compressed file is truncated or damaged; copy it again";
 
@@ -80,12 +88,52 @@ pub fn stream<'a>(
     let failure = Failure::default();
     let packed = Packed { inner: packed, failure: Rc::clone(&failure) };
     let inner: Box<dyn Read + 'a> = match packing {
-        StreamPacking::Gzip => Box::new(MultiGzDecoder::new(packed)),
-        StreamPacking::Bzip2 => Box::new(MultiBzDecoder::new(packed)),
+        StreamPacking::Gzip => Box::new(Members::<_, GzDecoder<_>>::new(packed)),
+        StreamPacking::Bzip2 => Box::new(Members::<_, BzDecoder<_>>::new(packed)),
         StreamPacking::Zstd => Box::new(zstd::Frames::new(packed)),
     };
     Unpacked { inner, failure, n_bytes: 0, fault }
 }
+
+/// How many streams a file began, and how much they gave.
+#[derive(Debug, Default)]
+struct StreamBudget {
+    n_streams: u64,
+    n_bytes: u64,
+}
+
+impl StreamBudget {
+    fn give(&mut self, n_bytes: usize) {
+        self.n_bytes += n_bytes as u64;
+    }
+
+    /// # Errors
+    /// [`TooManyStreams`].
+    fn begin(&mut self) -> io::Result<()> {
+        self.n_streams += 1;
+        if N_STREAMS_FREE + self.n_bytes / STREAM_BYTES_MIN < self.n_streams {
+            return Err(io::Error::new(ErrorKind::InvalidData, TooManyStreams));
+        }
+        Ok(())
+    }
+}
+
+/// A file that gives too little for what it takes to unpack it.
+#[derive(Debug)]
+struct TooManyStreams;
+
+impl fmt::Display for TooManyStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the compressed file consists of more than {N_STREAMS_FREE} streams of less than {} KiB; unpack it and compress it as a \
+             whole",
+            STREAM_BYTES_MIN >> 10
+        )
+    }
+}
+
+impl std::error::Error for TooManyStreams {}
 
 /// Why the compressed bytes themselves could not be read.
 type Failure = Rc<Cell<Option<io::Error>>>;
@@ -145,8 +193,11 @@ impl<R: Read> Read for Unpacked<'_, R> {
 }
 
 fn damaged(cause: &io::Error) -> Error {
-    let window = cause.get_ref().and_then(|it| it.downcast_ref::<zstd::WindowTooLarge>());
-    Error::invalid(window.map_or_else(|| DAMAGED.to_owned(), ToString::to_string))
+    let own = cause.get_ref().and_then(|it| {
+        let window = it.downcast_ref::<zstd::WindowTooLarge>().map(ToString::to_string);
+        window.or_else(|| it.downcast_ref::<TooManyStreams>().map(ToString::to_string))
+    });
+    Error::invalid(own.unwrap_or_else(|| DAMAGED.to_owned()))
 }
 
 fn too_large() -> Error {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, BufRead, ErrorKind, Read};
 
+use super::StreamBudget;
 use ruzstd::decoding::errors::{FrameDecoderError, FrameHeaderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -29,18 +30,20 @@ pub(super) struct Frames<R> {
     packed: R,
     decoder: FrameDecoder,
     is_in_frame: bool,
+    budget: StreamBudget,
 }
 
 impl<R: BufRead> Frames<R> {
     pub(super) fn new(packed: R) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(WINDOW_BYTES_MAX);
-        Self { packed, decoder, is_in_frame: false }
+        Self { packed, decoder, is_in_frame: false, budget: StreamBudget::default() }
     }
 
     /// Begins the next frame. Returns false at the end of the file.
     fn begin(&mut self) -> io::Result<bool> {
         while !self.packed.fill_buf()?.is_empty() {
+            self.budget.begin()?;
             match self.decoder.reset(&mut self.packed) {
                 Ok(()) => return Ok(true),
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
@@ -95,6 +98,7 @@ impl<R: BufRead> Read for Frames<R> {
             }
             let n = self.decoder.read(buffer)?;
             if n != 0 {
+                self.budget.give(n);
                 return Ok(n);
             }
             self.check_sum()?;

@@ -8,6 +8,8 @@ use flate2::write::{DeflateEncoder, GzEncoder};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
+use posture::import::unpack::N_STREAMS_FREE;
+
 use crate::harness::process::Folder;
 use crate::harness::sample::own;
 
@@ -182,6 +184,36 @@ fn a_file_that_unpacks_to_too_much_is_refused() {
     ] {
         let message = refused(&folder, name, &packed);
         assert!(message.contains("unpacks to more than 256 MiB"), "{name}: {message}");
+    }
+}
+
+#[test]
+fn a_file_of_many_streams_that_give_nothing_is_refused() {
+    let folder = Folder::new();
+    let _server = folder.serve();
+    folder.client("Acme");
+    let few = usize::try_from(N_STREAMS_FREE).unwrap();
+    let report = own("report/scuba.json");
+    for (name, pack) in [
+        ("a.gz", gzip as fn(&[u8]) -> Vec<u8>),
+        ("a.bz2", bzip2 as fn(&[u8]) -> Vec<u8>),
+        ("a.zst", zstd as fn(&[u8]) -> Vec<u8>),
+    ] {
+        for part in [&b""[..], b" "] {
+            let bytes = [pack(part).repeat(few + 2), pack(&report)].concat();
+            let message = refused(&folder, name, &bytes);
+            assert!(message.contains("more than 1000 streams of less than 4 KiB"), "{message}");
+        }
+    }
+    for (name, pack) in [
+        ("a.gz", gzip as fn(&[u8]) -> Vec<u8>),
+        ("a.bz2", bzip2 as fn(&[u8]) -> Vec<u8>),
+        ("a.zst", zstd as fn(&[u8]) -> Vec<u8>),
+    ] {
+        // As many as parallel compressors make of a large file.
+        let bytes = [pack(b" ").repeat(few - 1), pack(&report)].concat();
+        folder.write(name, &bytes);
+        folder.ok(&["import", "--client", "Acme", "--observed-at", "now", "--again", name]);
     }
 }
 
