@@ -2,10 +2,15 @@
 
 use std::borrow::Cow;
 
+use unicode_normalization::UnicodeNormalization;
+use unicode_security::skeleton;
+
 /// Marks where a text was cut.
 const CUT: &str = "… (cut)";
 /// Names that the question about an unknown one suggests.
 const N_SUGGESTED_MAX: usize = 3;
+/// Nothing is spelled like a longer name: comparing takes as long as both are.
+pub const NEAR_CHARS_MAX: usize = 100;
 
 /// The text with every invisible character escaped.
 ///
@@ -43,6 +48,29 @@ pub fn is_visible(character: char) -> bool {
     let n_bytes = character.encode_utf8(&mut pair[1..]).len();
     let pair = str::from_utf8(&pair[..=n_bytes]).expect("a letter and a character are UTF-8");
     pair.escape_debug().nth(1) == Some(character)
+}
+
+/// What names are told apart by: names of one key look the same to people. Upper and lower case, wide and narrow forms,
+/// white space and invisible characters do not count, and neither do letters of other scripts that look like those of ASCII.
+/// Letters of ASCII that look like each other are told apart.
+#[must_use]
+pub fn name_key(name: &str) -> String {
+    let mut key = String::with_capacity(name.len());
+    for character in name.nfkc().flat_map(char::to_lowercase) {
+        if character.is_whitespace() {
+            if !key.is_empty() && !key.ends_with(' ') {
+                key.push(' ');
+            }
+        } else if character.is_ascii() {
+            key.extend(is_visible(character).then_some(character));
+        } else if is_visible(character) {
+            let mut buffer = [0; 4];
+            let alike = skeleton(character.encode_utf8(&mut buffer));
+            key.extend(alike.flat_map(char::to_lowercase));
+        }
+    }
+    key.truncate(key.trim_end().len());
+    key
 }
 
 /// The letters and digits of a text, and hyphens for everything between them, for the name of a file.
@@ -106,8 +134,14 @@ pub fn did_you_mean(wrong: &str, known: &[String]) -> Option<String> {
 /// The known names that are near a wrong one, nearest first.
 fn near<'a>(wrong: &str, known: &'a [String]) -> Vec<&'a str> {
     let wrong = wrong.to_lowercase();
-    let n_max = 1 + wrong.chars().count() / 3;
-    let measured = known.iter().map(|it| {
+    let n_chars = wrong.chars().count();
+    if NEAR_CHARS_MAX < n_chars {
+        return Vec::new();
+    }
+    let n_max = 1 + n_chars / 3;
+    // Every further character is a difference.
+    let is_as_long = |it: &&String| it.chars().count().abs_diff(n_chars) <= n_max;
+    let measured = known.iter().filter(is_as_long).map(|it| {
         let distance = strsim::damerau_levenshtein(&wrong, &it.to_lowercase());
         (distance, it.as_str())
     });

@@ -4,6 +4,7 @@ use super::App;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
+use crate::text::is_visible;
 
 /// How many clients one list may have.
 pub const N_CLIENTS_MAX: usize = 1_000;
@@ -15,6 +16,27 @@ pub(super) fn require_text(field: &str, text: &str, chars_max: usize) -> Result<
         return Err(Error::invalid_field(field, format!("must be 1 to {chars_max} characters")));
     }
     refuse_control(field, text)
+}
+
+/// The name of something, which people read in a line: it must not look like another one.
+///
+/// # Errors
+/// `Invalid` if the name is blank, longer than this, or has characters that are not visible, such as line breaks, characters of no
+/// width and those that turn the direction of text.
+pub(super) fn require_name(field: &str, name: &str, chars_max: usize) -> Result<()> {
+    require_text(field, name, chars_max)?;
+    refuse_invisible(field, name)
+}
+
+/// # Errors
+/// `Invalid` if the text has a character that is not visible, or a space other than that of the keyboard.
+pub(super) fn refuse_invisible(field: &str, text: &str) -> Result<()> {
+    let Some(bad) = text.chars().find(|it| !is_visible(*it)) else { return Ok(()) };
+    let code = u32::from(bad);
+    let rule = format!(
+        "must not contain line breaks or characters that are not visible; remove U+{code:04X}"
+    );
+    Err(Error::invalid_field(field, rule))
 }
 
 /// Control characters break what reads a text later: terminals run them, and many databases do not take U+0000. Line breaks

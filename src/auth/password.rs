@@ -52,6 +52,25 @@ impl Hasher {
         self.in_turn(move || hash(&password)).await
     }
 
+    /// [`check`] and [`Hasher::hash`] of a new password. Judging a long one takes as long as hashing it.
+    ///
+    /// # Errors
+    /// `Invalid` about `field` if the password is easy to guess; `Unavailable` if too many logins are waiting.
+    pub async fn hash_checked(
+        &self,
+        field: &str,
+        password: String,
+        about_owner: Vec<String>,
+    ) -> Result<String> {
+        let field = field.to_owned();
+        let work = move || {
+            let about: Vec<&str> = about_owner.iter().map(String::as_str).collect();
+            check(&field, &password, &about)?;
+            hash(&password)
+        };
+        self.in_turn(work).await
+    }
+
     /// Returns true if the password matches the stored hash. `stored`: `None` for an unknown user, which takes as long.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use crate::store::global::user::identity::Identity;
 use crate::store::global::user::passkey::Passkey;
 use crate::store::global::user::second_factor::SecondFactor;
 use crate::store::global::user::{Role, User};
+use crate::text::name_key;
 
 #[derive(Debug, Default)]
 pub struct People {
@@ -23,6 +24,8 @@ struct All {
     by_id: HashMap<UserId, Arc<User>>,
     /// In lower case.
     by_name: HashMap<String, UserId>,
+    /// By [`name_key`]. Users of earlier releases may look the same.
+    by_look: HashMap<String, Vec<UserId>>,
     second_factors: HashMap<UserId, Arc<SecondFactor>>,
     /// Oldest first.
     passkeys: HashMap<UserId, Vec<Arc<Passkey>>>,
@@ -90,6 +93,11 @@ impl People {
         all.by_name.get(&name.to_lowercase()).and_then(|it| all.by_id.get(it)).cloned()
     }
 
+    /// Another user whose email or user name is this one, or looks like it.
+    pub fn find_alike(&self, name: &str, id: UserId) -> Option<UserId> {
+        self.read().by_look.get(&name_key(name))?.iter().find(|it| **it != id).copied()
+    }
+
     /// Oldest first.
     pub fn list(&self) -> Vec<Arc<User>> {
         let mut users: Vec<_> = self.read().by_id.values().cloned().collect();
@@ -119,11 +127,19 @@ impl People {
         let mut all = self.write();
         if let Some(before) = all.by_id.get(&user.id).cloned() {
             for name in names(&before) {
-                all.by_name.remove(&name);
+                let key = name_key(name);
+                let mut alike = all.by_look.remove(&key).unwrap_or_default();
+                alike.retain(|it| *it != user.id);
+                if !alike.is_empty() {
+                    all.by_look.insert(key, alike);
+                }
+                all.by_name.remove(&name.to_lowercase());
             }
         }
         for name in names(&user) {
-            all.by_name.insert(name, user.id);
+            let alike = all.by_look.entry(name_key(name)).or_default();
+            alike.push(user.id);
+            all.by_name.insert(name.to_lowercase(), user.id);
         }
         all.by_id.insert(user.id, user);
     }
@@ -198,7 +214,7 @@ impl People {
     }
 }
 
-/// What a user can log in as, in lower case.
-fn names(user: &User) -> impl Iterator<Item = String> {
-    [Some(&user.email), user.username.as_ref()].into_iter().flatten().map(|it| it.to_lowercase())
+/// What a user can log in as.
+fn names(user: &User) -> impl Iterator<Item = &str> {
+    [Some(&user.email), user.username.as_ref()].into_iter().flatten().map(String::as_str)
 }

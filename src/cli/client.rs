@@ -70,6 +70,9 @@ pub(super) struct ClientAddArgs {
     /// What another system calls the client, for example a company of a PSA. Can be repeated.
     #[arg(long = "reference", value_name = "SYSTEM=ID")]
     references: Vec<String>,
+    /// Add the client even if another one has this name, or one that looks like it.
+    #[arg(long)]
+    allow_same_name: bool,
 }
 
 #[derive(Debug, Args)]
@@ -101,6 +104,9 @@ pub(super) struct ClientSetArgs {
     /// What another system calls the client. Can be repeated. Replaces all; an empty value removes them.
     #[arg(long = "reference", value_name = "SYSTEM=ID")]
     references: Vec<String>,
+    /// Take the name even if another client has it, or one that looks like it.
+    #[arg(long)]
+    allow_same_name: bool,
 }
 
 pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Result<()> {
@@ -119,11 +125,8 @@ pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Resul
         ClientCommand::Set(args) => {
             let body = args.body()?;
             let id = client_name::find(session, &args.client).await?;
-            let same = namesakes(session, args.name.as_deref()).await?;
             let path = format!("/api/clients/{id}");
             let answer = session.call(Call::of("PATCH", path, &body)).await?;
-            let other = same.iter().find(|it| it["id"] != json!(id.to_string()));
-            warn_of(other, args.name.as_deref().unwrap_or_default());
             show(json, &answer)
         }
         ClientCommand::Remove { client, yes } => {
@@ -141,33 +144,15 @@ pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Resul
 
 async fn add(session: &ServerSession, json: bool, args: &ClientAddArgs) -> Result<()> {
     let body = args.body()?;
-    let same = namesakes(session, Some(&args.name)).await?;
     let answer = session.call(Call::of("POST", "/api/clients", &body)).await?;
-    warn_of(same.first(), &args.name);
     print::id(json, &answer)
-}
-
-/// The clients that have a name already.
-async fn namesakes(session: &ServerSession, name: Option<&str>) -> Result<Vec<Value>> {
-    match name {
-        Some(name) => client_name::of_name(session, name).await,
-        None => Ok(Vec::new()),
-    }
-}
-
-fn warn_of(namesake: Option<&Value>, wanted: &str) {
-    let Some(other) = namesake else { return };
-    let (id, name) = (print::cell(&other["id"]), print::cell(&other["name"]));
-    let how = if name == wanted { "the id of either" } else { "the exact name or the id" };
-    print::warn(&format!(
-        "warning: client {id} is also named `{name}`; from now on, pass {how} to commands"
-    ));
 }
 
 impl ClientAddArgs {
     fn body(&self) -> Result<Value> {
         Ok(body(vec![
             ("name", Some(json!(self.name))),
+            ("allowSameName", self.allow_same_name.then_some(json!(true))),
             ("industry", self.industry.as_deref().map(Value::from)),
             ("employeeCount", self.employees.map(Value::from)),
             ("settings", profile(&self.profile)?.map(|it| json!({ "profile": it }))),
@@ -190,6 +175,7 @@ impl ClientSetArgs {
         settings.extend(profile(&self.profile)?.map(|it| ("profile".to_owned(), it)));
         require_change(body(vec![
             ("name", self.name.as_deref().map(Value::from)),
+            ("allowSameName", self.allow_same_name.then_some(json!(true))),
             ("industry", clearable(self.industry.as_deref())),
             ("employeeCount", self.employees.map(Value::from)),
             ("active", self.active.map(Value::from)),

@@ -1,5 +1,4 @@
-//! Finds the client that a person names: by its id, or by its name. Upper and lower case count only where several clients
-//! have the name otherwise.
+//! Finds the client that a person names: by its id, or by its name. Of several whose names look the same, none is preferred.
 
 use std::collections::HashMap;
 
@@ -25,10 +24,7 @@ pub(super) async fn find(session: &ServerSession, named: &str) -> Result<ClientI
     if let Ok(id) = named.parse() {
         return Ok(id);
     }
-    let mut clients = of_name(session, named).await?;
-    if clients.iter().any(|it| it["name"] == named) {
-        clients.retain(|it| it["name"] == named);
-    }
+    let clients = of_name(session, named).await?;
     match &clients[..] {
         [] => Err(unknown(session, named).await?),
         [client] => print::cell(&client["id"]).parse(),
@@ -155,7 +151,7 @@ fn ambiguous(named: &str, several: &[Value]) -> Error {
     let more = if ids.len() < several.len() { ", ..." } else { "" };
     let n = several.len();
     Error::conflict(format!(
-        "{n} clients are named `{named}`; pass the id of one of them: {}{more}",
+        "{n} clients are named `{named}`, or look like it; pass the id of one of them: {}{more}",
         ids.join(", ")
     ))
 }

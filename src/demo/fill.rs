@@ -178,6 +178,7 @@ async fn add(app: &App, profile: &'static DemoClient) -> Result<ClientId> {
         employee_count: Some(Some(profile.employees)),
         active: None,
         settings: Some(profile.settings(MARK)),
+        allow_same_name: false,
     };
     Ok(app.add_client(&operator(), change).await?.id)
 }

@@ -286,7 +286,7 @@ fn the_source_decides_which_asset_an_external_id_meets() {
     let first = posture.issue(&json!({"name": "a", "source": "psa"}));
     let second = posture.issue(&json!({"name": "b", "source": "psa"}));
     let third = posture.issue(&json!({"name": "c"}));
-    let fourth = posture.issue(&json!({"name": "c"}));
+    let fourth = posture.issue(&json!({"name": "d", "source": "c"}));
     assert_eq!(third["source"], "c", "the name is the default");
     let (made, asset) = push(&first);
     let (other_made, other) = push(&third);

@@ -2,6 +2,7 @@
 
 mod operation;
 mod roles;
+mod state;
 pub(crate) mod world;
 
 use posture::auth::key::KeyText;
@@ -286,7 +287,7 @@ struct Ladder {
 
 impl Ladder {
     fn new(world: &World, operation: &Operation) -> Self {
-        let other = world.posture.client("Other");
+        let other = world.posture.client(&format!("Other than {}", operation.id));
         let lacking = scopes_without(operation);
         let key = |change: &Value| world.posture.key_with(change);
         let networks = ["10.0.0.0/8"];

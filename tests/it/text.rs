@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use posture::text::visible;
+use posture::text::{NEAR_CHARS_MAX, did_you_mean, name_key, visible};
 use proptest::prelude::*;
 
 #[test]
@@ -31,7 +31,47 @@ fn invisible_characters_are_escaped() {
     }
 }
 
+#[test]
+fn names_that_look_the_same_have_one_key() {
+    for (name, same) in [
+        ("Acme Ltd", "  ACME   ltd "),
+        ("Acme Ltd", "\u{410}\u{441}m\u{435} Ltd"), // Cyrillic letters.
+        ("admin", "adm\u{131}n"),
+        ("admin", "ad\u{200b}m\u{ad}in\u{202e}"),
+        ("ada@example.com", "ada@ex\u{ff41}mple.com"),
+        ("Société", "Socie\u{301}te\u{301}"),
+        ("Acme Ltd", "Acme\u{a0}Ltd"),
+    ] {
+        assert_eq!(name_key(name), name_key(same), "{same:?}");
+    }
+    for (name, other) in [
+        ("Société", "Societe"),
+        ("Alden", "Aiden"),
+        ("Client 1", "Client l"),
+        ("Acme Ltd", "AcmeLtd"),
+        ("株式会社", "有限会社"),
+        ("Αθήνα", "Πάτρα"),
+    ] {
+        assert_ne!(name_key(name), name_key(other), "{other:?}");
+    }
+}
+
+#[test]
+fn a_name_is_suggested_only_for_one_that_is_not_too_long() {
+    let known = ["x".repeat(NEAR_CHARS_MAX)];
+    let wrong = |n: usize| format!("y{}", "x".repeat(n - 1));
+    assert!(did_you_mean(&wrong(NEAR_CHARS_MAX), &known).is_some());
+    assert!(did_you_mean(&wrong(NEAR_CHARS_MAX + 1), &known).is_none());
+}
+
 proptest! {
+    #[test]
+    fn neither_case_nor_what_is_invisible_tells_names_apart(name in "[ -~]{0,40}", at in 0_usize..40) {
+        let at = at.min(name.len());
+        let other = format!("{}\u{200b}{}", &name[..at], &name[at..]).to_uppercase();
+        prop_assert_eq!(name_key(&name), name_key(&other));
+    }
+
     #[test]
     fn what_is_visible_stays_visible(text in any::<String>()) {
         let shown = visible(&text).into_owned();

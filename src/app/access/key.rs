@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::app::App;
-use crate::app::input::require_text;
+use crate::app::input::require_name;
 use crate::auth::caller::Caller;
 use crate::auth::key::KeyText;
 use crate::auth::keyring::HeldKey;
@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, KeyId};
 use crate::store::Batch;
 use crate::store::global::key::{Key, Previous, Scope};
+use crate::text::name_key;
 
 /// More than this many networks or characters in one key are refused.
 pub const N_NETWORKS_MAX: usize = 100;
@@ -112,8 +113,8 @@ impl App {
             created_at: now,
             revoked_at: None,
         };
-        self.check_key(&key, None, now)?;
         let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
+        self.check_key(&key, None, now)?;
         let held = self.store_key(by, key, changing).await?;
         Ok((held, text))
     }
@@ -233,11 +234,30 @@ impl App {
         Ok(held)
     }
 
+    /// # Errors
+    /// `Conflict` if another key that is not revoked has the name, or one that looks like it.
+    fn require_new_key_name(&self, key: &Key, before: Option<&Key>) -> Result<()> {
+        if before.is_some_and(|it| it.name == key.name) {
+            return Ok(());
+        }
+        let look = name_key(&key.name);
+        let is_same = |it: &Arc<HeldKey>| {
+            it.key.id != key.id && it.key.revoked_at.is_none() && it.look == look
+        };
+        if self.access.keyring.list().iter().any(is_same) {
+            return Err(Error::conflict(
+                "another key has this name, or one that looks like it; choose another name, or revoke that key first",
+            ));
+        }
+        Ok(())
+    }
+
     /// A value that the key had `before` is accepted: a client of its list may have been erased since, or its expiry
     /// time may have passed.
     fn check_key(&self, key: &Key, before: Option<&Key>, now: Time) -> Result<()> {
-        require_text("name", &key.name, NAME_CHARS_MAX)?;
-        require_text("source", &key.source, NAME_CHARS_MAX)?;
+        require_name("name", &key.name, NAME_CHARS_MAX)?;
+        require_name("source", &key.source, NAME_CHARS_MAX)?;
+        self.require_new_key_name(key, before)?;
         if key.scopes.is_empty() {
             return Err(Error::invalid_field("scopes", "name at least one scope"));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::app::App;
-use crate::app::input::{require_length, require_text};
+use crate::app::input::{refuse_invisible, require_length, require_name};
 use crate::auth::caller::Caller;
 use crate::auth::password;
 use crate::error::{Error, Result};
@@ -179,19 +179,19 @@ impl App {
         user: &mut User,
         wanted: NewPassword,
     ) -> Result<Option<String>> {
-        let (text, generated) = match wanted {
+        let hasher = &self.access.hasher;
+        let (hash, generated) = match wanted {
             NewPassword::Given(text) => {
                 let names = [Some(&user.email), user.username.as_ref(), user.display_name.as_ref()];
-                let about: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
-                password::check(field, &text, &about)?;
-                (text, None)
+                let about = names.into_iter().flatten().cloned().collect();
+                (hasher.hash_checked(field, text, about).await?, None)
             }
             NewPassword::Generated => {
                 let text = password::generate();
-                (text.clone(), Some(text))
+                (hasher.hash(text.clone()).await?, Some(text))
             }
         };
-        user.password_hash = self.access.hasher.hash(text).await?;
+        user.password_hash = hash;
         user.must_change_password = generated.is_some();
         user.session_version += 1;
         Ok(generated)
@@ -245,21 +245,25 @@ impl App {
     pub(super) fn check_user(&self, user: &User, before: Option<&User>) -> Result<()> {
         check_email(&user.email)?;
         if let Some(name) = &user.username {
-            require_text("username", name, NAME_CHARS_MAX)?;
+            require_name("username", name, NAME_CHARS_MAX)?;
             if name.contains('@') || name.chars().any(char::is_whitespace) {
                 return Err(Error::invalid_field("username", "must not contain whitespace or `@`"));
             }
         }
         require_length("displayName", user.display_name.as_deref(), NAME_CHARS_MAX)?;
+        refuse_invisible("displayName", user.display_name.as_deref().unwrap_or_default())?;
         if user.role == Role::Admin && !user.clients.is_empty() {
             let rule = "must be empty for an admin, because only analysts and viewers can be limited to clients";
             return Err(Error::invalid_field("clientIds", rule));
         }
         self.require_clients(&user.clients, before.map_or(&[], |it| &it.clients))?;
         for (field, name) in [("email", Some(&user.email)), ("username", user.username.as_ref())] {
-            let holder = name.and_then(|it| self.access.people.find_named(it));
-            if holder.is_some_and(|it| it.id != user.id) {
-                return Err(Error::conflict(format!("another user has this {field}")));
+            let is_new =
+                before.is_none_or(|it| name != Some(&it.email) && name != it.username.as_ref());
+            let alike = name.filter(|_| is_new);
+            if alike.and_then(|it| self.access.people.find_alike(it, user.id)).is_some() {
+                let rule = format!("another user has this {field}, or one that looks like it");
+                return Err(Error::conflict(rule));
             }
         }
         Ok(())
@@ -268,7 +272,7 @@ impl App {
 
 /// Accepts addresses as people type them, not everything that RFC 5322 allows.
 pub(super) fn check_email(email: &str) -> Result<()> {
-    require_text("email", email, EMAIL_CHARS_MAX)?;
+    require_name("email", email, EMAIL_CHARS_MAX)?;
     let is_plain = !email.chars().any(|it| it.is_whitespace() || it.is_control());
     let is_address = email
         .split_once('@')

@@ -1,29 +1,63 @@
 //! All clients in memory. They are few and small, and every request needs them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use crate::id::ClientId;
 use crate::page::{Cut, Page};
 use crate::store::global::client::{Client, ClientState};
+use crate::text::name_key;
 
 #[derive(Debug, Default)]
 pub struct Directory {
-    clients: RwLock<BTreeMap<ClientId, Arc<Client>>>,
+    clients: RwLock<Listed>,
     version: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Listed {
+    by_id: BTreeMap<ClientId, Arc<Client>>,
+    /// By [`name_key`].
+    by_name: HashMap<String, Vec<ClientId>>,
+}
+
+impl Listed {
+    fn of(clients: Vec<Client>) -> Self {
+        let mut listed = Self::default();
+        for client in clients {
+            listed.put(Arc::new(client));
+        }
+        listed
+    }
+
+    fn put(&mut self, client: Arc<Client>) {
+        self.remove(client.id);
+        self.by_name.entry(name_key(&client.name)).or_default().push(client.id);
+        self.by_id.insert(client.id, client);
+    }
+
+    fn remove(&mut self, id: ClientId) {
+        let Some(before) = self.by_id.remove(&id) else { return };
+        let key = name_key(&before.name);
+        if let Some(same) = self.by_name.get_mut(&key) {
+            same.retain(|it| *it != id);
+            if same.is_empty() {
+                self.by_name.remove(&key);
+            }
+        }
+    }
 }
 
 impl Directory {
     #[must_use]
     pub fn of(clients: Vec<Client>) -> Self {
-        let clients = clients.into_iter().map(|it| (it.id, Arc::new(it))).collect();
-        Self { clients: RwLock::new(clients), version: AtomicU64::new(0) }
+        Self { clients: RwLock::new(Listed::of(clients)), version: AtomicU64::new(0) }
     }
 
     /// Replaces all clients.
     pub fn replace_all(&self, clients: Vec<Client>) {
-        let new = clients.into_iter().map(|it| (it.id, Arc::new(it))).collect();
+        let new = Listed::of(clients);
         *self.clients.write().expect("no holder of this lock panics") = new;
         self.version.fetch_add(1, Ordering::Release);
     }
@@ -34,12 +68,24 @@ impl Directory {
     }
 
     pub fn find(&self, id: ClientId) -> Option<Arc<Client>> {
-        self.clients.read().expect("no holder of this lock panics").get(&id).cloned()
+        self.read().by_id.get(&id).cloned()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Listed> {
+        self.clients.read().expect("no holder of this lock panics")
+    }
+
+    /// The clients whose names look like this one, in the order in which they were added.
+    pub fn list_named(&self, name: &str) -> Vec<Arc<Client>> {
+        let listed = self.read();
+        let mut ids = listed.by_name.get(&name_key(name)).cloned().unwrap_or_default();
+        ids.sort_unstable();
+        ids.iter().filter_map(|it| listed.by_id.get(it)).cloned().collect()
     }
 
     /// In the order in which they were added.
     pub fn list(&self) -> Vec<Arc<Client>> {
-        self.clients.read().expect("no holder of this lock panics").values().cloned().collect()
+        self.read().by_id.values().cloned().collect()
     }
 
     /// Returns active clients among `allowed` (`None`: all), optionally of one industry, ignoring case.
@@ -57,22 +103,22 @@ impl Directory {
                 && allowed.as_ref().is_none_or(|ids| ids.contains(&it.id))
                 && (industry.is_none() || of_industry() == industry)
         };
-        let clients = self.clients.read().expect("no holder of this lock panics");
-        let all: Vec<_> = clients.values().filter(wanted).cloned().collect();
+        let listed = self.read();
+        let all: Vec<_> = listed.by_id.values().filter(wanted).cloned().collect();
         Page::of(all.into_iter(), cut)
     }
 
     /// Call it after the commit that added or changed the client.
     pub fn put(&self, client: Arc<Client>) {
         let mut clients = self.clients.write().expect("no holder of this lock panics");
-        clients.insert(client.id, client);
+        clients.put(client);
         drop(clients);
         self.version.fetch_add(1, Ordering::Release);
     }
 
     /// Call it after the commit that erased the client.
     pub fn remove(&self, id: ClientId) {
-        self.clients.write().expect("no holder of this lock panics").remove(&id);
+        self.clients.write().expect("no holder of this lock panics").remove(id);
         self.version.fetch_add(1, Ordering::Release);
     }
 }

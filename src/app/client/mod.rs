@@ -21,6 +21,8 @@ pub type ClientLock = OwnedMutexGuard<()>;
 /// All clients in memory, and the work in progress on each.
 pub struct Clients {
     pub directory: Arc<Directory>,
+    /// Held from looking for a name until the client that got it is stored.
+    pub naming: Arc<AsyncMutex<()>>,
     /// The day on which each client was last maintained.
     maintained_on: Mutex<HashMap<ClientId, u32>>,
     /// Allows one assessment of a client at a time. Two at once would only plan twice.
@@ -32,6 +34,7 @@ impl Clients {
     pub fn of(clients: Vec<Client>) -> Self {
         Self {
             directory: Arc::new(Directory::of(clients)),
+            naming: Arc::default(),
             maintained_on: Mutex::default(),
             locks: Mutex::default(),
         }

@@ -2,16 +2,24 @@
 
 use std::collections::BTreeSet;
 
+use ipnetwork::IpNetwork;
 use serde_json::{Map, Value, json};
 
+use crate::auth::network;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Profile, UNUSED_DAYS, Usage};
 use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
+use crate::text::{is_visible, name_key};
 
 /// A settings object longer than this in JSON is refused.
 pub const SETTINGS_BYTES_MAX: usize = 64 * 1024;
+
+/// More networks are refused.
+pub const N_SCAN_NETWORKS_MAX: usize = 50;
+/// The member with the networks that are the client's.
+pub const SCAN_NETWORKS: &str = "scanNetworks";
 
 /// More tags, or longer ones, are refused.
 const N_TAGS_MAX: usize = 20;
@@ -103,6 +111,13 @@ impl Settings {
         given.into_iter().flatten().filter_map(Value::as_str).map(str::to_lowercase).collect()
     }
 
+    /// Returns the networks that are the client's, which those may have scanned who are limited to it.
+    #[must_use]
+    pub fn scan_networks(&self) -> Vec<IpNetwork> {
+        let given = self.0.get(SCAN_NETWORKS).and_then(Value::as_array);
+        given.into_iter().flatten().filter_map(|it| it.as_str()?.parse().ok()).collect()
+    }
+
     /// Returns the words by which the service provider sorts its clients.
     #[must_use]
     pub fn tags(&self) -> Vec<&str> {
@@ -123,6 +138,7 @@ impl Settings {
         shown.insert("staleAssetDays".into(), json!(defaults.stale_asset_days));
         shown.insert("sanctionedApps".into(), json!([]));
         shown.insert("tags".into(), json!([]));
+        shown.insert(SCAN_NETWORKS.into(), json!([]));
         shown.extend(self.0.clone());
         Value::Object(shown)
     }
@@ -166,6 +182,7 @@ pub fn change(
             "frameworks" => frameworks(value, catalog)?,
             "sanctionedApps" => texts(name, value)?,
             "tags" => tags(value)?,
+            SCAN_NETWORKS => scan_networks(value)?,
             _ => value.clone(),
         };
         settings.insert(name.clone(), value);
@@ -262,11 +279,36 @@ fn tags(value: &Value) -> Result<Value> {
     let all = texts("tags", value)?;
     let tags: Vec<&str> = all.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let is_word = |it: &&str| !it.trim().is_empty() && it.chars().count() <= TAG_CHARS_MAX;
+    let mut looks: Vec<String> = tags.iter().map(|it| name_key(it)).collect();
+    looks.sort_unstable();
+    if looks.windows(2).any(|it| it[0] == it[1]) {
+        return Err(refused("tags", "must not have two tags that look the same"));
+    }
+    if let Some(bad) = tags.iter().flat_map(|it| it.chars()).find(|it| !is_visible(*it)) {
+        let code = u32::from(bad);
+        return Err(refused(
+            "tags",
+            format!("must have visible characters only; remove U+{code:04X}"),
+        ));
+    }
     if tags.len() <= N_TAGS_MAX && tags.iter().all(is_word) {
         return Ok(all);
     }
     let rule = format!("must be at most {N_TAGS_MAX} texts of 1 to {TAG_CHARS_MAX} characters");
     Err(refused("tags", rule))
+}
+
+fn scan_networks(value: &Value) -> Result<Value> {
+    let all = texts(SCAN_NETWORKS, value)?;
+    let named: Vec<&str> = all.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if N_SCAN_NETWORKS_MAX < named.len() {
+        let rule = format!("must have at most {N_SCAN_NETWORKS_MAX} networks");
+        return Err(refused(SCAN_NETWORKS, rule));
+    }
+    for text in named {
+        network::parse(text).map_err(|it| refused(SCAN_NETWORKS, it.message().to_owned()))?;
+    }
+    Ok(all)
 }
 
 fn texts(name: &str, value: &Value) -> Result<Value> {

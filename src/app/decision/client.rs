@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
+use ipnetwork::IpNetwork;
 use serde_json::{Map, Value};
+use tokio::sync::OwnedMutexGuard;
 
 use super::reference;
 use crate::app::App;
-use crate::app::client::settings;
+use crate::app::client::settings::{self, SCAN_NETWORKS, Settings};
 use crate::app::event::cause::Cause;
-use crate::app::input::{require_length, require_text};
+use crate::app::input::{refuse_invisible, require_length, require_name};
 use crate::auth::caller::Caller;
+use crate::auth::network;
+use crate::blocking;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
@@ -27,11 +31,23 @@ const N_ERASED_AT_ONCE: usize = 500;
 #[derive(Clone, Debug, Default)]
 pub struct ClientChange {
     pub name: Option<String>,
+    /// Other clients may have the name, or one that looks like it.
+    pub allow_same_name: bool,
     pub industry: Option<Option<String>>,
     pub employee_count: Option<Option<u32>>,
     pub active: Option<bool>,
     pub settings: Option<Map<String, Value>>,
     pub references: Option<Vec<ExternalReference>>,
+}
+
+/// What is written with a client.
+#[derive(Default)]
+struct ClientWrites {
+    /// When to reassess the client if the reassessment that follows does not happen.
+    due: Option<Time>,
+    references: Option<Vec<ExternalReference>>,
+    /// Held until the name is taken.
+    naming: Option<OwnedMutexGuard<()>>,
 }
 
 impl App {
@@ -93,8 +109,94 @@ impl App {
         }
         reference::check(change.references.as_ref())?;
         let references = change.references.clone();
+        let naming = Arc::clone(&self.clients.naming).lock_owned().await;
+        self.require_own_networks(by, &change, None).await?;
+        self.require_new_name(by, &change, None)?;
         let client = self.made(change, by)?;
-        self.keep_client(&by.acting_on(&self.store), client, None, references).await
+        let naming = Some(naming);
+        self.keep_client(
+            &by.acting_on(&self.store),
+            client,
+            ClientWrites { references, naming, due: None },
+        )
+        .await
+    }
+
+    /// Networks decide what may be scanned for a client, so that each belongs to one.
+    ///
+    /// # Errors
+    /// `Forbidden` for a caller who may not reach all clients; `Conflict` if another client has one of them.
+    async fn require_own_networks(
+        &self,
+        by: &Caller,
+        change: &ClientChange,
+        before: Option<&Client>,
+    ) -> Result<()> {
+        let of = |client: &Client| Settings::of(&client.settings).scan_networks();
+        let Some(given) = change.settings.as_ref().and_then(|it| it.get(SCAN_NETWORKS)) else {
+            return Ok(());
+        };
+        let texts = given.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let wanted: Vec<IpNetwork> = texts.filter_map(|it| network::parse(it).ok()).collect();
+        if before.map(of).unwrap_or_default() == wanted {
+            return Ok(());
+        }
+        if by.allowed_clients().is_some() {
+            return Err(Error::forbidden(
+                "settings.scanNetworks: only somebody who may reach all clients says which networks are a client's",
+            ));
+        }
+        let id = before.map(|it| it.id);
+        let mut others = self.clients.directory.list();
+        others.retain(|it| Some(it.id) != id && it.state != ClientState::Erasing);
+        let find = move || {
+            let is_taken = |it: &Arc<Client>| {
+                let own = of(it);
+                wanted.iter().any(|it| own.iter().any(|own| is_overlap(*it, *own)))
+            };
+            Ok(others.into_iter().find(is_taken))
+        };
+        match blocking::run((), find).await? {
+            None => Ok(()),
+            Some(other) => Err(Error::conflict(format!(
+                "settings.scanNetworks: a network belongs to one client, and the client {} ({}) has one that overlaps these",
+                other.name, other.id
+            ))),
+        }
+    }
+
+    /// Names steer where files go and which client a form means, so that two clients must not look the same.
+    ///
+    /// # Errors
+    /// `Conflict` if another client has the name; `Forbidden` to allow that for a caller who may not reach all clients.
+    fn require_new_name(
+        &self,
+        by: &Caller,
+        change: &ClientChange,
+        own: Option<ClientId>,
+    ) -> Result<()> {
+        if change.allow_same_name {
+            return match by.allowed_clients() {
+                None => Ok(()),
+                Some(_) => Err(Error::forbidden(
+                    "only somebody who may reach all clients can give two of them the same name",
+                )),
+            };
+        }
+        let Some(name) = &change.name else { return Ok(()) };
+        let mut same = self.clients.directory.list_named(name);
+        same.retain(|it| Some(it.id) != own && it.state != ClientState::Erasing);
+        let Some(other) = same.first() else { return Ok(()) };
+        Err(Error::conflict(if by.may_reach(other.id) {
+            format!(
+                "the client {} ({}) has this name, or one that looks like it; choose another name, or repeat with --allow-same-name \
+                 (allowSameName=true)",
+                other.name, other.id
+            )
+        } else {
+            "another client has this name, or one that looks like it; choose another name"
+                .to_owned()
+        }))
     }
 
     /// A new client, not stored yet.
@@ -128,13 +230,26 @@ impl App {
         let change = change()?;
         reference::check(change.references.as_ref())?;
         let references = change.references.clone();
+        let is_renamed = change.name.as_ref().is_some_and(|it| *it != client.name);
+        let has_networks =
+            change.settings.as_ref().is_some_and(|it| it.contains_key(SCAN_NETWORKS));
+        let naming = if is_renamed || has_networks {
+            Some(Arc::clone(&self.clients.naming).lock_owned().await)
+        } else {
+            None
+        };
+        self.require_own_networks(caller, &change, Some(&client)).await?;
+        if is_renamed {
+            self.require_new_name(caller, &change, Some(id))?;
+        }
         let reassess = change.settings.is_some()
             || change.employee_count.is_some()
             || change.industry.is_some();
         let client = self.changed((*client).clone(), change, &caller.name())?;
         let due = reassess.then(|| self.clock.now());
         let store = caller.acting_on(&self.store);
-        let client = self.keep_client(&store, client, due, references).await?;
+        let writes = ClientWrites { due, references, naming };
+        let client = self.keep_client(&store, client, writes).await?;
         drop(changing);
         if reassess {
             self.reassess(&rows, Cause::Scope).await?;
@@ -151,7 +266,8 @@ impl App {
         let _lock = self.clients.lock(id).await;
         let (client, _) = self.reach_any(caller, id)?;
         let erasing = Client { state: ClientState::Erasing, ..(*client).clone() };
-        self.keep_client(&caller.acting_on(&self.store).reserved(), erasing, None, None).await?;
+        let store = caller.acting_on(&self.store).reserved();
+        self.keep_client(&store, erasing, ClientWrites::default()).await?;
         self.erase_client(id).await
     }
 
@@ -184,19 +300,21 @@ impl App {
         }
     }
 
-    /// `due`: when to reassess the client if the reassessment that follows does not happen.
     async fn keep_client(
         &self,
         store: &Store,
         client: Client,
-        due: Option<Time>,
-        references: Option<Vec<ExternalReference>>,
+        writes: ClientWrites,
     ) -> Result<Arc<Client>> {
+        let ClientWrites { due, references, naming } = writes;
         let client = Arc::new(client);
         let (row, kept) = (Arc::clone(&client), Arc::clone(&client));
         let directory = Arc::clone(&self.clients.directory);
         // After the commit: what is shown must survive a restart.
-        let put = move |(): &()| directory.put(kept);
+        let put = move |(): &()| {
+            directory.put(kept);
+            drop(naming);
+        };
         let write = move |batch: &mut Batch| {
             batch.note_object(&row.id);
             batch.put_client(&row)?;
@@ -212,11 +330,12 @@ impl App {
     fn changed(&self, mut client: Client, change: ClientChange, by: &str) -> Result<Client> {
         let now = self.clock.now();
         if let Some(name) = change.name {
-            require_text("name", &name, NAME_CHARS_MAX)?;
+            require_name("name", &name, NAME_CHARS_MAX)?;
             client.name = name;
         }
         if let Some(industry) = change.industry {
             require_length("industry", industry.as_deref(), INDUSTRY_CHARS_MAX)?;
+            refuse_invisible("industry", industry.as_deref().unwrap_or_default())?;
             client.industry = industry;
         }
         if let Some(count) = change.employee_count {
@@ -235,4 +354,8 @@ impl App {
         client.updated_at = now;
         Ok(client)
     }
+}
+
+fn is_overlap(one: IpNetwork, other: IpNetwork) -> bool {
+    one.contains(other.network()) || other.contains(one.network())
 }

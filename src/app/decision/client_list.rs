@@ -13,6 +13,7 @@ use crate::id::ClientId;
 use crate::import::inventory::client_list::ListedClient;
 use crate::store::Batch;
 use crate::store::global::client::{Client, ClientState};
+use crate::text::name_key;
 
 /// A longer list is refused.
 pub const LIST_BYTES_MAX: u64 = 1024 * 1024;
@@ -26,8 +27,7 @@ pub struct ListOutcome {
 }
 
 impl App {
-    /// Adds the clients of a list that are not there yet, all in one commit, or none. Upper and lower case do not tell names
-    /// apart.
+    /// Adds the clients of a list that are not there yet, all in one commit, or none. Names that look the same are the same.
     ///
     /// # Errors
     /// `Invalid` with the row that breaks a rule.
@@ -36,14 +36,15 @@ impl App {
         by: &Caller,
         list: Vec<ListedClient>,
     ) -> Result<ListOutcome> {
+        let naming = Arc::clone(&self.clients.naming).lock_owned().await;
         let known = self.clients.directory.list().into_iter();
         let known = known.filter(|it| it.state != ClientState::Erasing);
         let mut names: HashMap<String, Option<usize>> =
-            known.map(|it| (it.name.to_lowercase(), None)).collect();
+            known.map(|it| (name_key(&it.name), None)).collect();
         let (mut outcome, mut added) = (ListOutcome::default(), Vec::new());
         for listed in list {
             let row = listed.row;
-            match names.insert(listed.name.to_lowercase(), Some(row)) {
+            match names.insert(name_key(&listed.name), Some(row)) {
                 Some(None) => {
                     // The next row with the name is a repetition of this one.
                     outcome.known.push(listed.name);
@@ -70,7 +71,12 @@ impl App {
         }
         let directory = Arc::clone(&self.clients.directory);
         // After the commit: what is shown must survive a restart.
-        let put = move |(): &()| kept.into_iter().for_each(|it| directory.put(it));
+        let put = move |(): &()| {
+            for client in kept {
+                directory.put(client);
+            }
+            drop(naming);
+        };
         let write = move |batch: &mut Batch| rows.iter().try_for_each(|it| batch.put_client(it));
         by.acting_on(&self.store).write_then(write, put).await?;
         Ok(outcome)

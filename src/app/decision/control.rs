@@ -6,7 +6,7 @@ use crate::app::assessment::statement::{
     require_term,
 };
 use crate::app::event::cause::Cause;
-use crate::app::input::require_text;
+use crate::app::input::{require_name, require_text};
 use crate::clock::Time;
 use crate::engine::catalog::Control;
 use crate::engine::fact::{Attestation, Status};
@@ -136,7 +136,7 @@ fn cause_of(status: Status) -> Cause {
 /// Checks an attestation. Returns when it expires.
 fn checked_end(control: &Control, new: &NewAttestation, now: Time) -> Result<Option<Time>> {
     require_text("reason", &new.reason, REASON_CHARS_MAX)?;
-    require_text("by", &new.by, BY_CHARS_MAX)?;
+    require_name("by", &new.by, BY_CHARS_MAX)?;
     if let Some(evidence) = &new.evidence {
         require_text("evidence", evidence, REFERENCE_CHARS_MAX)?;
         if new.evidence_id.is_some() {

@@ -6,7 +6,7 @@ use crate::app::assessment::evidence::{
 };
 use crate::app::assessment::statement::{BY_CHARS_MAX, REFERENCE_CHARS_MAX, Statement};
 use crate::app::event::cause::Cause;
-use crate::app::input::{require_future, require_text};
+use crate::app::input::{require_future, require_name, require_text};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
@@ -77,9 +77,9 @@ impl App {
                 "must be a control code of the catalog",
             ));
         }
-        require_text("title", &new.title, TITLE_CHARS_MAX)?;
+        require_name("title", &new.title, TITLE_CHARS_MAX)?;
         require_text("reference", &new.reference, REFERENCE_CHARS_MAX)?;
-        require_text("by", &new.by, BY_CHARS_MAX)?;
+        require_name("by", &new.by, BY_CHARS_MAX)?;
         new.valid_until.map_or(Ok(()), |it| require_future("validUntil", it, now))
     }
 }

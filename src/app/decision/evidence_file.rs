@@ -10,7 +10,7 @@ use crate::app::assessment::evidence::{N_EVIDENCE_MAX, NewEvidence, register};
 use crate::app::assessment::statement::Statement;
 use crate::app::decision::evidence::{Entered, full};
 use crate::app::event::cause::Cause;
-use crate::app::input::require_text;
+use crate::app::input::require_name;
 use crate::blocking::{self, Cancellation};
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
@@ -171,7 +171,7 @@ fn digest(mut file: File, cancellation: &Cancellation) -> Result<([u8; 32], File
 
 /// A name is shown to people and is what a browser saves the file as.
 fn check_name(name: &str) -> Result<()> {
-    require_text("fileName", name, FILE_NAME_CHARS_MAX)?;
+    require_name("fileName", name, FILE_NAME_CHARS_MAX)?;
     if name.contains(['/', '\\', '\n', '\r', '\t']) {
         return Err(Error::invalid_field("fileName", "must be a file name without its folder"));
     }

@@ -5,7 +5,7 @@ use crate::app::assessment::statement::{
     BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, Statements, require_term,
 };
 use crate::app::event::cause::Cause;
-use crate::app::input::require_text;
+use crate::app::input::{require_name, require_text};
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{RowDecision, RowDecisionKind};
@@ -118,7 +118,7 @@ fn cause_of(kind: &RowDecisionKind) -> Cause {
 /// Checks a decision. Returns when it expires.
 fn checked_end(new: &NewDecision, now: Time) -> Result<Option<Time>> {
     require_text("reason", &new.reason, REASON_CHARS_MAX)?;
-    require_text("by", &new.by, BY_CHARS_MAX)?;
+    require_name("by", &new.by, BY_CHARS_MAX)?;
     if let RowDecisionKind::Attested { evidence } = &new.kind {
         require_text("evidence", evidence, REFERENCE_CHARS_MAX)?;
     }

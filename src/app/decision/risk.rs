@@ -4,7 +4,7 @@ use super::reference;
 use crate::app::App;
 use crate::app::assessment::condition;
 use crate::app::event;
-use crate::app::input::{require_future, require_text};
+use crate::app::input::{require_future, require_name, require_text};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::error::{Error, Result};
@@ -174,5 +174,5 @@ fn check(new: &NewAcceptance, now: Time) -> Result<()> {
         return Err(Error::invalid_field("until", "must be at most two years from now"));
     }
     require_text("reason", &new.reason, REASON_CHARS_MAX)?;
-    new.by.as_deref().map_or(Ok(()), |it| require_text("by", it, BY_CHARS_MAX))
+    new.by.as_deref().map_or(Ok(()), |it| require_name("by", it, BY_CHARS_MAX))
 }

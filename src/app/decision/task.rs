@@ -4,7 +4,7 @@ use super::reference;
 use crate::app::App;
 use crate::app::assessment::condition;
 use crate::app::event;
-use crate::app::input::{require_length, require_text};
+use crate::app::input::{refuse_invisible, require_length, require_name};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::error::{Error, Result};
@@ -217,10 +217,11 @@ fn apply(task: &mut Task, change: &TaskChange, now: Time) {
 }
 
 fn check(task: &Task) -> Result<()> {
-    require_text("title", &task.title, TITLE_CHARS_MAX)?;
+    require_name("title", &task.title, TITLE_CHARS_MAX)?;
     if task.description.as_ref().is_some_and(|it| DESCRIPTION_BYTES_MAX < it.len()) {
         let rule = format!("must be at most {DESCRIPTION_BYTES_MAX} bytes");
         return Err(Error::invalid_field("description", rule));
     }
-    require_length("assignee", task.assignee.as_deref(), ASSIGNEE_CHARS_MAX)
+    require_length("assignee", task.assignee.as_deref(), ASSIGNEE_CHARS_MAX)?;
+    refuse_invisible("assignee", task.assignee.as_deref().unwrap_or_default())
 }

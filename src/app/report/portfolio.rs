@@ -24,6 +24,7 @@ use crate::store::global::client::{Client, ClientState};
 use crate::store::per_client::posture::{OpenRisk, ScoreEntry};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
 use crate::store::{ClientSnapshot, Snapshot};
+use crate::text::name_key;
 
 /// How many days ago the score is that the present one is compared with.
 pub const TREND_DAYS: i64 = 30;
@@ -100,7 +101,7 @@ pub struct StandingList {
     pub search: String,
     /// Only those of this industry. In lower case, as it is compared.
     pub industry: Option<String>,
-    /// Only those with this tag. In lower case, as it is compared.
+    /// Only those with a tag of this [`name_key`].
     pub tag: Option<String>,
     /// Only those that must meet it.
     pub framework: Option<FrameworkId>,
@@ -188,7 +189,7 @@ impl StandingList {
             return true; // The settings of many clients take long to read.
         }
         let settings = Settings::of(&client.settings);
-        let is_tagged = |tag: &String| settings.tags().iter().any(|it| it.to_lowercase() == *tag);
+        let is_tagged = |tag: &String| settings.tags().iter().any(|it| name_key(it) == *tag);
         self.framework.is_none_or(|it| settings.frameworks().contains(&it))
             && self.tag.as_ref().is_none_or(is_tagged)
     }

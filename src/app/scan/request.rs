@@ -8,6 +8,7 @@ use ipnetwork::IpNetwork;
 use tokio::sync::Notify;
 
 use crate::app::App;
+use crate::app::client::settings::Settings;
 use crate::auth::caller::Caller;
 use crate::engine::asset::Asset;
 use crate::engine::network::scan::{FoundHost, ProbeCounts};
@@ -32,8 +33,8 @@ pub const N_OPEN_PER_CLIENT_MAX: usize = 4;
 /// How many scans are kept for each client, and for no client. Older ones are removed.
 const N_KEPT: usize = 50;
 /// Why a scan is refused, for callers who must not learn which networks other clients have.
-pub(super) const NOT_ALLOWED: &str = "a target may not be scanned: it is not within `scan.allowed_networks`, which the administrator \
-    of this server sets";
+pub(super) const NOT_ALLOWED: &str = "a target may not be scanned: it is not within both the client's scanNetworks and \
+    `scan.allowed_networks`, which an administrator of this server sets";
 /// Hosts removed in one commit.
 const N_FORGOTTEN_AT_ONCE: usize = 500;
 
@@ -119,7 +120,7 @@ impl App {
         }
         let client = self.client_of_scan(caller, new.client)?;
         let order = ScanRequest { targets: new.targets, exclude: new.exclude, ports: new.ports };
-        let plan = ScanPlan::of(&order, &self.options.scan.policy());
+        let plan = ScanPlan::of(&order, &self.policy_for(caller, client));
         let plan = plan.map_err(|error| match (error.code, caller.allowed_clients()) {
             // A caller who is limited to clients must not learn which networks other clients have.
             (Code::Forbidden, Some(_)) => Error::forbidden(NOT_ALLOWED),
@@ -176,6 +177,18 @@ impl App {
         caller.acting_on(&self.store).write(write).await?;
         self.scans.wake.notify_one();
         Ok(self.shown_scan(scan))
+    }
+
+    /// What a caller may have scanned for a client. What is allowed to all may be another client's network, so that a caller who
+    /// is limited to clients may only have those scanned that are this client's.
+    fn policy_for(&self, caller: &Caller, client: Option<ClientId>) -> ScanPolicy {
+        let mut policy = self.options.scan.policy();
+        if caller.allowed_clients().is_some() {
+            let client = client.and_then(|it| self.clients.directory.find(it));
+            let own = client.map(|it| Settings::of(&it.settings).scan_networks());
+            policy.allowed = common(&policy.allowed, &own.unwrap_or_default());
+        }
+        policy
     }
 
     /// Returns the client that is named, or else the caller's only client, or else the only active client, or else
@@ -359,6 +372,20 @@ impl App {
     pub fn scan_wake(&self) -> &Notify {
         &self.scans.wake
     }
+}
+
+/// The networks that are within one of each list.
+fn common(some: &[IpNetwork], others: &[IpNetwork]) -> Vec<IpNetwork> {
+    let both = |it: &IpNetwork| {
+        others.iter().filter_map(|other| narrower(*it, *other)).collect::<Vec<_>>()
+    };
+    some.iter().flat_map(both).collect()
+}
+
+/// Of two networks one of which holds the other, the held one.
+fn narrower(one: IpNetwork, other: IpNetwork) -> Option<IpNetwork> {
+    let (narrow, wide) = if one.prefix() < other.prefix() { (other, one) } else { (one, other) };
+    wide.contains(narrow.network()).then_some(narrow)
 }
 
 pub(in crate::app) fn absent() -> Error {

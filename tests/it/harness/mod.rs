@@ -23,6 +23,7 @@ pub mod wire;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, LazyLock};
 use std::thread::{JoinHandle, sleep};
@@ -378,18 +379,24 @@ impl Posture {
 
     /// Issues a key; the API's view of it, with the key's text.
     pub fn issue(&self, change: &Value) -> Value {
+        static N_KEYS: AtomicUsize = AtomicUsize::new(0);
         // A longer window never allows less than a shorter one.
         let most = |longer: &[&str]| {
             let given = longer.iter().filter_map(|it| change[*it].as_u64());
             given.min().unwrap_or(1_000_000)
         };
+        // Two keys must not have the same name.
+        let n = N_KEYS.fetch_add(1, Ordering::Relaxed);
         let mut body = json!({
-            "name": "test",
+            "name": format!("test {n}"),
             "scopes": ALL_SCOPES,
             "perMinute": most(&["perHour", "perDay"]),
             "perHour": most(&["perDay"]),
             "perDay": 1_000_000,
         });
+        if change["name"].is_null() {
+            body["source"] = json!("test");
+        }
         for (name, value) in change.as_object().unwrap() {
             body[name] = value.clone();
         }

@@ -213,7 +213,7 @@ fn files_of_no_known_client_stay_and_a_notice_says_so_once() {
     let server = folder.serve();
     let id = folder.client("Acme");
     let twins = ["TWIN", "twin"].map(|name| {
-        let body = serde_json::json!({ "name": name });
+        let body = serde_json::json!({ "name": name, "allowSameName": true });
         let body = body.to_string();
         let sent = crate::harness::http::send_socket(
             &folder.socket(),
@@ -235,7 +235,10 @@ fn files_of_no_known_client_stay_and_a_notice_says_so_once() {
         "`Acne`: no client has this id or name; rename the folder, or add the client",
     );
     await_notice(&folder, "`Gone`: the client is inactive");
-    await_notice(&folder, "`Twin`: 2 clients have this name; give the folder the id of one: ");
+    await_notice(
+        &folder,
+        "`Twin`: 2 clients have this name, or one that looks like it; give the folder the id of one: ",
+    );
     let said = notice(&folder);
     assert!(twins.iter().all(|it| said.contains(it)) && !said.contains("unused"), "{said}");
     put(&folder, "stray.json", &others_report("stray"));

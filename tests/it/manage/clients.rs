@@ -46,6 +46,7 @@ fn a_new_client_shows_what_it_is_and_the_defaults() {
         "staleAssetDays": 14,
         "sanctionedApps": [],
         "tags": [],
+        "scanNetworks": [],
     });
     let id = client["id"].as_str().unwrap();
     let expected = json!({
@@ -122,7 +123,8 @@ fn each_rule_of_the_settings_is_told_by_its_member() {
     let posture = Posture::start();
     let client = posture.client("A");
     let good = json!({"scoreThresholds": [1, 100], "staleAssetDays": 3_650, "own": {"a": [1]}});
-    let most = json!({"settings": {"tags": vec!["ü".repeat(64); 20]}});
+    let tags: Vec<_> = (1..=20).map(|n| format!("{n:02}{}", "ü".repeat(62))).collect();
+    let most = json!({"settings": {"tags": tags}});
     assert_eq!(change(&posture, &client, &most)["settings"]["tags"], most["settings"]["tags"]);
     change(&posture, &client, &json!({"settings": {"tags": null}}));
     let before = change(&posture, &client, &json!({"settings": good}));
@@ -146,7 +148,9 @@ fn each_rule_of_the_settings_is_told_by_its_member() {
         ("tags", json!([1])),
         ("tags", json!([" "])),
         ("tags", json!(["t".repeat(65)])),
-        ("tags", json!(vec!["t"; 21])),
+        ("tags", json!((0..21).map(|n| format!("t{n}")).collect::<Vec<_>>())),
+        ("tags", json!(["gold", "G\u{43e}ld"])),
+        ("tags", json!(["go\u{200b}ld"])),
         ("profile", json!("aws")),
         ("profile.aws", json!({"aws": "perhaps"})),
         ("profile.aws", json!({"aws": true})),
@@ -163,6 +167,66 @@ fn each_rule_of_the_settings_is_told_by_its_member() {
     assert_eq!(refused_field(&patch(&posture, &client, &more)).0, "settings");
     change(&posture, &client, &json!({"settings": {"own": {"a": [1]}, "more": null}}));
     assert_eq!(read(&posture, &format!("/api/clients/{client}")), before);
+}
+
+#[test]
+fn no_two_clients_have_names_that_look_the_same() {
+    let posture = Posture::start();
+    let [acme, evil] = ["Acme Ltd", "Evil"].map(|it| posture.client(it));
+    for name in ["acme ltd", " Acme  Ltd", "\u{410}cme Ltd", "Acme\u{3000}Ltd", "\u{ff21}cme Ltd"] {
+        let answer = add(&posture, &json!({"name": name}));
+        assert_eq!(answer.status, 409, "{name}: {}", answer.text());
+    }
+    for name in ["A\r\nB", "A\u{202e}cod", "A\u{200b}", "A\u{2028}B"] {
+        let answer = add(&posture, &json!({"name": name}));
+        assert_eq!(refused_field(&answer).0, "name", "{name:?}");
+    }
+    assert_eq!(
+        add(&posture, &json!({"name": "Acme, Ltd"})).status,
+        201,
+        "it does not look the same"
+    );
+    // Who may not reach the other client does not learn whose name it is.
+    let scopes = json!(["manage:clients"]);
+    let key = posture.key_with(&json!({"clientIds": [evil], "scopes": scopes}));
+    let rename = |body: &Value| {
+        let headers = [("X-API-Key", key.as_str()), ("Content-Type", "application/json")];
+        let path = format!("/api/clients/{evil}");
+        send(posture.address, "PATCH", &path, &headers, body.to_string().as_bytes())
+    };
+    let refused = rename(&json!({"name": "acme ltd"}));
+    assert_eq!(refused.status, 409);
+    assert!(
+        !refused.text().contains(&acme) && !refused.text().contains("Acme"),
+        "{}",
+        refused.text()
+    );
+    assert_eq!(rename(&json!({"name": "acme ltd", "allowSameName": true})).status, 403);
+    assert_eq!(rename(&json!({"name": "EVIL"})).status, 200, "its own name in other letters");
+    let twin = add(&posture, &json!({"name": "ACME LTD", "allowSameName": true}));
+    assert_eq!(twin.status, 201, "{}", twin.text());
+    let named = read(&posture, "/api/clients?name=acme%20ltd");
+    assert_eq!(named.as_array().unwrap().len(), 2);
+    // An erased client's name is free.
+    for id in [acme.as_str(), twin.json()["data"]["id"].as_str().unwrap()] {
+        assert_eq!(
+            posture.operator("DELETE", &format!("/api/clients/{id}"), &Value::Null).status,
+            204
+        );
+    }
+    assert_eq!(add(&posture, &json!({"name": "Acme Ltd"})).status, 201);
+}
+
+#[test]
+fn of_many_clients_added_at_once_one_gets_the_name() {
+    let posture = Posture::start();
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let all: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| add(&posture, &json!({"name": "Acme"})).status))
+            .collect();
+        all.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    assert_eq!(statuses.iter().filter(|it| **it == 201).count(), 1, "{statuses:?}");
 }
 
 #[test]

@@ -172,7 +172,8 @@ fn a_key_that_nobody_issued_is_not_found() {
 fn a_longer_window_of_a_key_never_allows_less_than_a_shorter_one() {
     let posture = Posture::start_with(|it| it.app.quota = [60, 1_000, 10_000]);
     let issue = |limits: Value| {
-        let mut body = json!({"name": "a", "scopes": ["read:clients"]});
+        let name = limits.to_string();
+        let mut body = json!({"name": name, "scopes": ["read:clients"]});
         body.as_object_mut().unwrap().extend(limits.as_object().unwrap().clone());
         posture.operator("POST", "/api/keys", &body)
     };

@@ -87,6 +87,9 @@ pub struct NewClientBody {
     #[schemars(length(max = 10))]
     #[serde(default, deserialize_with = "present")]
     external_references: Option<Vec<ReferenceView>>,
+    /// Add the client even if another one has the name, or one that looks like it. Default: false, which answers 409 then.
+    #[serde(default)]
+    allow_same_name: bool,
 }
 
 example!(NewClientBody, {"name": "Acme Ltd", "industry": "Legal", "employeeCount": 40});
@@ -95,6 +98,7 @@ impl From<NewClientBody> for ClientChange {
     fn from(body: NewClientBody) -> Self {
         Self {
             name: Some(body.name),
+            allow_same_name: body.allow_same_name,
             industry: body.industry.0.map(Some),
             employee_count: body.employee_count.0.map(Some),
             active: body.active,
@@ -125,6 +129,8 @@ pub struct ClientBody {
     #[schemars(length(max = 10))]
     #[serde(deserialize_with = "present")]
     external_references: Option<Vec<ReferenceView>>,
+    /// Give the client the name even if another one has it, or one that looks like it. Default: false, which answers 409 then.
+    allow_same_name: bool,
 }
 
 example!(ClientBody, {"employeeCount": 45, "settings": {"profile": {"aws": "unused"}}});
@@ -133,6 +139,7 @@ impl From<ClientBody> for ClientChange {
     fn from(body: ClientBody) -> Self {
         Self {
             name: body.name,
+            allow_same_name: body.allow_same_name,
             industry: body.industry.0,
             employee_count: body.employee_count.0,
             active: body.active,
@@ -187,17 +194,15 @@ impl ManagedClients {
         &self,
         web: Held<&Arc<Web>>,
         by: By<ViewClients>,
-        /// Only those with this name, in upper or lower case.
+        /// Only those whose names look like this one: case, white space and look-alike letters do not count.
         name: Query<Option<Raw<Text>>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
     ) -> Result<reply::PageReply<ManagedClientView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
-        let mut all = web.app.clients.directory.list();
-        let name = name.0.map(|it| it.text.to_lowercase());
-        let is_named =
-            |it: &Client| name.as_ref().is_none_or(|name| it.name.to_lowercase() == *name);
-        all.retain(|it| it.state != ClientState::Erasing && by.0.may_reach(it.id) && is_named(it));
+        let directory = &web.app.clients.directory;
+        let mut all = name.0.map_or_else(|| directory.list(), |it| directory.list_named(&it.text));
+        all.retain(|it| it.state != ClientState::Erasing && by.0.may_reach(it.id));
         let defaults = &web.app.options.settings;
         let Page { items, total, cut } = Page::of(all.into_iter(), cut);
         let about = items.iter().map(|it| (it.id, Referenced::Client)).collect();

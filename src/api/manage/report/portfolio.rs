@@ -29,6 +29,7 @@ use crate::engine::posture::FrameworkSummary;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, RiskId};
 use crate::page::{PULL_LIMIT_MAX, Page, SMALL_PULL_LIMIT_MAX, Stretch};
+use crate::text::name_key;
 
 /// The compliance of one client with a framework.
 #[derive(JsonSchema, Serialize)]
@@ -253,7 +254,7 @@ impl Portfolio {
         let list = StandingList {
             search: search.0.map(|it| it.text.to_lowercase()).unwrap_or_default(),
             industry: industry.0.map(|it| it.text.to_lowercase()),
-            tag: tag.0.map(|it| it.text.to_lowercase()),
+            tag: tag.0.map(|it| name_key(&it.text)),
             framework: framework.map(|it| it.id),
             order: order.unwrap_or_default(),
             after: param::id("after", after.0.as_ref())?,

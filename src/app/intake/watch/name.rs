@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::id::ClientId;
 use crate::store::global::client::{Client, ClientState};
-use crate::text::visible;
+use crate::text::{name_key, visible};
 
 /// Ends the name of the file that says why another one failed.
 pub(super) const REASON_END: &str = ".reason.txt";
@@ -79,7 +79,7 @@ fn shortened(name: &OsStr) -> OsString {
 /// All clients, by what a folder of theirs is called.
 pub(super) struct Owners {
     by_id: HashMap<ClientId, Arc<Client>>,
-    /// In lower case.
+    /// By [`name_key`].
     by_name: HashMap<String, Vec<Arc<Client>>>,
 }
 
@@ -87,14 +87,14 @@ impl Owners {
     pub(super) fn of(clients: Vec<Arc<Client>>) -> Self {
         let mut owners = Self { by_id: HashMap::new(), by_name: HashMap::new() };
         for client in clients.into_iter().filter(|it| it.state != ClientState::Erasing) {
-            owners.by_name.entry(client.name.to_lowercase()).or_default().push(Arc::clone(&client));
+            owners.by_name.entry(name_key(&client.name)).or_default().push(Arc::clone(&client));
             owners.by_id.insert(client.id, client);
         }
         owners
     }
 
-    /// The active client whose id or name the folder has. Upper and lower case count only where several clients have the
-    /// name otherwise.
+    /// The active client whose id or name the folder has. Of several whose names look the same, none is preferred: a client must
+    /// not get the files of another one by a change of its name.
     ///
     /// # Errors
     /// Why there is none, and what to do.
@@ -104,14 +104,11 @@ impl Owners {
         };
         let name = folder.to_str().ok_or_else(unknown)?;
         let of_id = name.parse().ok().and_then(|it: ClientId| self.by_id.get(&it));
-        let of_name = self.by_name.get(&name.to_lowercase());
-        let mut found: Vec<&Arc<Client>> = match of_id {
+        let of_name = self.by_name.get(&name_key(name));
+        let found: Vec<&Arc<Client>> = match of_id {
             Some(client) => vec![client],
             None => of_name.into_iter().flatten().collect(),
         };
-        if found.iter().any(|it| it.name == name) {
-            found.retain(|it| it.name == name);
-        }
         match &found[..] {
             [] => Err(unknown()),
             [client] if client.state == ClientState::Active => Ok(client.id),
@@ -125,5 +122,8 @@ fn ambiguous(several: &[&Arc<Client>]) -> String {
     let ids: Vec<String> = several.iter().take(N_IDS_MAX).map(|it| it.id.to_string()).collect();
     let more = if ids.len() < several.len() { ", ..." } else { "" };
     let n = several.len();
-    format!("{n} clients have this name; give the folder the id of one: {}{more}", ids.join(", "))
+    format!(
+        "{n} clients have this name, or one that looks like it; give the folder the id of one: {}{more}",
+        ids.join(", ")
+    )
 }
