@@ -39,6 +39,15 @@ pub fn source_of(address: IpAddr) -> IpAddr {
     }
 }
 
+/// The IPv6 /48 around an address, which one subscriber of a hoster may have. `None` for an IPv4 address.
+#[must_use]
+pub fn site_of(address: IpAddr) -> Option<IpAddr> {
+    match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(it) => Some(Ipv6Addr::from_bits(it.to_bits() >> 80 << 80).into()),
+    }
+}
+
 /// Where a request came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallerAddress {

@@ -2,13 +2,15 @@
 //! consecutive ones.
 
 use std::collections::HashMap;
+use std::iter;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 
-use super::network::source_of;
+use super::network::{site_of, source_of};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::UserId;
+use crate::store::global::user::User;
 
 /// Attempts at one account without a delay.
 pub const N_FREE: u32 = 5;
@@ -19,13 +21,17 @@ pub const WAIT_S_MAX: i64 = 15 * 60;
 const DOUBLINGS_MAX: u32 = 10;
 /// Attempts per minute from one address (IPv6: one /64), for all accounts together.
 pub const N_PER_NETWORK: u32 = 20;
-/// Attempts per minute in total.
+/// Attempts per minute from one IPv6 /48, with which one subscriber has 65,536 /64.
+pub const N_PER_SITE: u32 = 40;
+/// Attempts with passwords per minute in total, each of which takes the processor's time.
 pub const N_IN_ALL: u32 = 200;
 const WINDOW_S: i64 = 60;
 /// After this time without an attempt, an account has its free attempts again.
 pub const FORGET_S: i64 = 3_600;
-/// Expired entries are removed when there are this many. [`N_IN_ALL`] keeps the number near it.
+/// Expired entries are removed when there are this many.
 const N_REMEMBERED: usize = 20_000;
+/// Attempts from more places within a minute are not counted any more.
+const N_PLACES_MAX: usize = 200_000;
 
 /// How long a network from which a user logged in is known.
 const KNOWN_S: i64 = 30 * 86_400;
@@ -39,7 +45,7 @@ pub struct Throttle(Mutex<Tries>);
 #[derive(Debug, Default)]
 struct Tries {
     accounts: HashMap<AttemptedAccount, ThrottledAccount>,
-    networks: HashMap<Option<IpAddr>, Window>,
+    networks: HashMap<Place, Window>,
     all: Window,
     /// Returns from the identity provider.
     returns: Unguessable,
@@ -52,14 +58,33 @@ struct Tries {
 /// What attempts are counted for. Never a text that a caller could send in the place of another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum AttemptedAccount {
-    /// A name that no user has, in lower case.
+    /// A name in lower case, whether a user has it or not: an email address and a user name of one user have nothing in common,
+    /// or a stranger could tell that they belong together.
     Name(String),
-    /// A user, under the email address or the user name, from a network that is not known.
-    User(UserId),
-    /// A user, from a known network.
-    UserAt(UserId, IpAddr),
+    /// The same, from a network from which its user logged in.
+    NameAt(String, IpAddr),
     /// A user who is logged in and sends the password again.
-    Own(UserId),
+    OwnPassword(UserId),
+    /// A user who is logged in and sends a code. A right password does not forgive wrong codes.
+    OwnCode(UserId),
+}
+
+/// Where attempts come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Unknown,
+    Network(IpAddr),
+    /// See [`site_of`].
+    Site(IpAddr),
+}
+
+impl Place {
+    /// The places of an address, each with how many attempts a minute it has.
+    fn of(address: Option<IpAddr>) -> impl Iterator<Item = (Self, u32)> {
+        let network = address.map_or(Self::Unknown, |it| Self::Network(source_of(it)));
+        let site = address.and_then(site_of).map(Self::Site);
+        iter::once((network, N_PER_NETWORK)).chain(site.map(|it| (it, N_PER_SITE)))
+    }
 }
 
 #[derive(Debug)]
@@ -69,11 +94,11 @@ struct ThrottledAccount {
     next: Time,
 }
 
-/// Attempts at what nobody can guess, so that no account needs a delay.
+/// Attempts at what nobody can guess, so that no account needs a delay. There is no limit in total, with which a stranger could
+/// keep everybody out.
 #[derive(Debug, Default)]
 struct Unguessable {
-    networks: HashMap<Option<IpAddr>, Window>,
-    all: Window,
+    networks: HashMap<Place, Window>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -117,18 +142,17 @@ impl Throttle {
         let place = address.map(source_of);
         let known_place =
             place.filter(|it| user.is_some_and(|user| tries.is_known(user, *it, now)));
-        let account = match (user, known_place) {
-            (Some(user), Some(place)) => AttemptedAccount::UserAt(user, place),
-            (Some(user), None) => AttemptedAccount::User(user),
-            (None, _) => AttemptedAccount::Name(name.to_lowercase()),
+        let name = name.to_lowercase();
+        let account = match known_place {
+            Some(place) => AttemptedAccount::NameAt(name, place),
+            None => AttemptedAccount::Name(name),
         };
-        let mut network = tries.networks.get(&place).copied().unwrap_or_default();
+        let places_s = wait_s(&mut tries.networks, address, now);
         let all_s = if known_place.is_none() { tries.all.wait_s(N_IN_ALL, now) } else { None };
-        let waits = [tries.held_s(&account, now), network.wait_s(N_PER_NETWORK, now), all_s];
+        let waits = [tries.held_s(&account, now), places_s, all_s];
         refuse(waits.into_iter().flatten().max())?;
         tries.count(account, now);
-        network.n += 1;
-        tries.networks.insert(place, network);
+        count(&mut tries.networks, address, now);
         tries.all.n += u32::from(known_place.is_none());
         Ok(())
     }
@@ -137,22 +161,25 @@ impl Throttle {
     ///
     /// # Errors
     /// `RateLimited`.
-    pub fn take_own(&self, user: UserId, now: Time) -> Result<()> {
-        let mut tries = self.lock();
-        tries.forget(now);
-        let account = AttemptedAccount::Own(user);
-        refuse(tries.held_s(&account, now))?;
-        tries.count(account, now);
-        Ok(())
+    pub fn take_own_password(&self, user: UserId, now: Time) -> Result<()> {
+        self.lock().take(AttemptedAccount::OwnPassword(user), now)
+    }
+
+    /// The same for a code of the second factor.
+    ///
+    /// # Errors
+    /// `RateLimited`.
+    pub fn take_own_code(&self, user: UserId, now: Time) -> Result<()> {
+        self.lock().take(AttemptedAccount::OwnCode(user), now)
     }
 
     /// Counts a return from the identity provider, each of which asks it something, within the limits of attempts from one
-    /// address and in total. Attempts with passwords do not count.
+    /// place. Attempts with passwords do not count.
     ///
     /// # Errors
     /// `RateLimited`.
     pub fn take_return(&self, address: Option<IpAddr>, now: Time) -> Result<()> {
-        self.lock().returns.take(address.map(source_of), now)
+        self.lock().returns.take(address, now)
     }
 
     /// The same for an answer of a passkey, whose signature is then verified.
@@ -160,22 +187,33 @@ impl Throttle {
     /// # Errors
     /// `RateLimited`.
     pub fn take_answer(&self, address: Option<IpAddr>, now: Time) -> Result<()> {
-        self.lock().answers.take(address.map(source_of), now)
+        self.lock().answers.take(address, now)
     }
 
-    /// Records a successful login: the delay is reset, and the network is known.
-    pub fn succeeded(&self, user: UserId, address: Option<IpAddr>, now: Time) {
+    /// Records a successful login: the delays of all names of the user are reset, and the network is known.
+    pub fn succeeded(&self, user: &User, address: Option<IpAddr>, now: Time) {
         let mut tries = self.lock();
-        tries.accounts.remove(&AttemptedAccount::User(user));
-        if let Some(place) = address.map(source_of) {
-            tries.accounts.remove(&AttemptedAccount::UserAt(user, place));
-            tries.known.insert((user, place), now);
+        let place = address.map(source_of);
+        for name in [Some(&user.email), user.username.as_ref()].into_iter().flatten() {
+            let name = name.to_lowercase();
+            if let Some(place) = place {
+                tries.accounts.remove(&AttemptedAccount::NameAt(name.clone(), place));
+            }
+            tries.accounts.remove(&AttemptedAccount::Name(name));
+        }
+        if let Some(place) = place {
+            tries.known.insert((user.id, place), now);
         }
     }
 
     /// Records that the user's own password was right.
-    pub fn succeeded_own(&self, user: UserId) {
-        self.lock().accounts.remove(&AttemptedAccount::Own(user));
+    pub fn own_password_was_right(&self, user: UserId) {
+        self.lock().accounts.remove(&AttemptedAccount::OwnPassword(user));
+    }
+
+    /// Records that a code of the user's own second factor was right.
+    pub fn own_code_was_right(&self, user: UserId) {
+        self.lock().accounts.remove(&AttemptedAccount::OwnCode(user));
     }
 
     fn lock(&self) -> MutexGuard<'_, Tries> {
@@ -191,21 +229,51 @@ fn refuse(wait_s: Option<i64>) -> Result<()> {
 }
 
 impl Unguessable {
-    fn take(&mut self, place: Option<IpAddr>, now: Time) -> Result<()> {
-        let mut network = self.networks.get(&place).copied().unwrap_or_default();
-        let waits = [network.wait_s(N_PER_NETWORK, now), self.all.wait_s(N_IN_ALL, now)];
-        refuse(waits.into_iter().flatten().max())?;
-        if N_IN_ALL as usize <= self.networks.len() {
+    fn take(&mut self, address: Option<IpAddr>, now: Time) -> Result<()> {
+        refuse(wait_s(&mut self.networks, address, now))?;
+        if N_REMEMBERED <= self.networks.len() {
             self.networks.retain(|_, it| (0..WINDOW_S).contains(&now.s_since(it.start)));
         }
-        network.n += 1;
-        self.networks.insert(place, network);
-        self.all.n += 1;
+        if self.networks.len() < N_PLACES_MAX {
+            count(&mut self.networks, address, now);
+        }
         Ok(())
     }
 }
 
+/// Seconds until another attempt from an address is allowed. `None`: it is allowed now.
+fn wait_s(
+    networks: &mut HashMap<Place, Window>,
+    address: Option<IpAddr>,
+    now: Time,
+) -> Option<i64> {
+    let waits = Place::of(address).map(|(place, n_max)| {
+        let mut window = networks.get(&place).copied().unwrap_or_default();
+        let wait_s = window.wait_s(n_max, now);
+        // What has begun anew is counted from now on.
+        if let Some(known) = networks.get_mut(&place) {
+            *known = window;
+        }
+        wait_s
+    });
+    waits.flatten().max()
+}
+
+/// Call it after [`wait_s`].
+fn count(networks: &mut HashMap<Place, Window>, address: Option<IpAddr>, now: Time) {
+    for (place, _) in Place::of(address) {
+        networks.entry(place).or_insert(Window { start: now, n: 0 }).n += 1;
+    }
+}
+
 impl Tries {
+    fn take(&mut self, account: AttemptedAccount, now: Time) -> Result<()> {
+        self.forget(now);
+        refuse(self.held_s(&account, now))?;
+        self.count(account, now);
+        Ok(())
+    }
+
     fn is_known(&self, user: UserId, place: IpAddr, now: Time) -> bool {
         let at = self.known.get(&(user, place));
         at.is_some_and(|it| (0..KNOWN_S).contains(&now.s_since(*it)))

@@ -270,6 +270,23 @@ fn wrong_codes_count_like_wrong_passwords() {
 }
 
 #[test]
+fn a_right_password_does_not_forgive_wrong_codes() {
+    let ada = Ada::new();
+    let own = |method: &str, path: &str, body: Value| {
+        ada.posture.as_user(&ada.token, method, path, &body).status
+    };
+    let same = json!({"currentPassword": PASSWORD, "newPassword": PASSWORD});
+    let statuses = [(); 8].map(|()| {
+        assert_eq!(own("POST", "/api/me/mfa", json!({"currentPassword": PASSWORD})), 409);
+        assert_eq!(own("PUT", "/api/me/password", same.clone()), 400);
+        ada.post(&ada.token, "/api/me/mfa/remove", "000000").status
+    });
+    assert_eq!(statuses, [400, 400, 400, 400, 400, 429, 429, 429]);
+    ada.posture.pass_s(2);
+    assert_eq!(ada.post(&ada.token, "/api/me/mfa/remove", &ada.code_in(0)).status, 200);
+}
+
+#[test]
 fn each_recovery_code_takes_the_place_of_a_code_once() {
     let ada = Ada::new();
     let first = &ada.recovery_codes[0];

@@ -119,7 +119,6 @@ impl App {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let user = self.get_user(id)?;
         self.require_own_password(by, &user, password).await?;
-        self.access.throttle.succeeded_own(id);
         self.require_passkey(by, &user)?;
         if self.confirmed_factor(id).is_some() {
             let rule = "a second factor is on; remove it first: POST /api/me/mfa/remove";
@@ -154,7 +153,6 @@ impl App {
         let enrolled = enrolled.filter(|it| it.confirmed_at.is_none()).ok_or_else(|| {
             Error::conflict("no second factor waits for its first code: POST /api/me/mfa makes one")
         })?;
-        self.access.throttle.take_own(id, self.clock.now())?;
         let proven = self.require_own_code(by, &enrolled, code)?;
         let factor = SecondFactor { confirmed_at: Some(self.clock.now()), ..proven };
         self.store_recovery_codes(by, factor, changing).await
@@ -309,7 +307,6 @@ impl App {
         let user = self.get_user(id)?;
         self.require_own_password(by, &user, password).await?;
         let Some(factor) = self.confirmed_factor(id) else {
-            self.access.throttle.succeeded_own(id);
             return Err(Error::conflict("no second factor is on"));
         };
         self.require_own_code(by, &factor, code)
@@ -329,23 +326,23 @@ impl App {
             return self.require_own_factor(by, id, password, code).await.map(Some);
         }
         self.require_own_password(by, &*self.get_user(id)?, password).await?;
-        self.access.throttle.succeeded_own(id);
         let enrolled = self.access.people.find_second_factor(id);
         Ok(enrolled.map(|it| SecondFactor::clone(&it)))
     }
 
-    /// Call it after the attempt was counted.
+    /// Counts an attempt of a user who is logged in, and verifies the code.
     fn require_own_code(
         &self,
         by: &Caller,
         factor: &SecondFactor,
         code: &str,
     ) -> Result<SecondFactor> {
+        self.access.throttle.take_own_code(factor.user, self.clock.now())?;
         let Some(proven) = self.prove(factor, code)? else {
             self.tally_wrong(by, "wrong code");
             return Err(Error::invalid_field("otp", "is wrong, expired or already used"));
         };
-        self.access.throttle.succeeded_own(factor.user);
+        self.access.throttle.own_code_was_right(factor.user);
         Ok(proven.factor)
     }
 

@@ -10,7 +10,7 @@ use tokio::sync::OwnedMutexGuard;
 use crate::app::App;
 use crate::app::access::console_session::{Browser, SignedIn};
 use crate::app::access::session::Login;
-use crate::app::input::require_text;
+use crate::app::input::require_name;
 use crate::auth::caller::{Caller, Principal};
 use crate::auth::console_session::SessionSecret;
 use crate::clock::Time;
@@ -147,7 +147,7 @@ impl App {
         act: PendingAct,
     ) -> Result<SessionSecret> {
         let now = self.clock.now();
-        require_text("name", name, NAME_CHARS_MAX)?;
+        require_name("name", name, NAME_CHARS_MAX)?;
         let (question, asked_at) = self.open_question(Ceremony::Add(by), answered, now)?;
         self.access.throttle.take_answer(browser.address.ip(), now)?;
         let NewKey { credential, public_key, state } =
@@ -295,7 +295,7 @@ impl App {
         let state = answer.verify(site, &question, &passkey.public_key, passkey.state);
         let state = state.map_err(|fault| refused(&fault.to_string()))?;
         act.set_subject(&about);
-        self.access.throttle.succeeded(user.id, address, now);
+        self.access.throttle.succeeded(&user, address, now);
         user.last_login_at = Some(now);
         let passkey = Passkey { state, used_at: Some(now), asked_at, ..Passkey::clone(&passkey) };
         let passkey = Arc::new(passkey);

@@ -69,7 +69,7 @@ impl App {
             ));
         }
         let proven = self.prove_login(&user, otp, &act)?;
-        self.access.throttle.succeeded(user.id, address, self.clock.now());
+        self.access.throttle.succeeded(&user, address, self.clock.now());
         user.last_login_at = Some(self.clock.now());
         let user = Arc::new(user);
         let by = Caller::new(Principal::User(Arc::clone(&user))).acting(act);
@@ -117,7 +117,6 @@ impl App {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(id)?);
         self.require_own_password(by, &user, present).await?;
-        self.access.throttle.succeeded_own(id);
         if new == present {
             return Err(Error::invalid_field(
                 "newPassword",
@@ -146,10 +145,11 @@ impl App {
                 "you sign in at {issuer}, which also asks for the second factor, and have no password here"
             )));
         }
-        self.access.throttle.take_own(user.id, self.clock.now())?;
+        self.access.throttle.take_own_password(user.id, self.clock.now())?;
         let is_right = BYTES_MAX >= password.len()
             && self.access.hasher.verify(password.to_owned(), Some(&user.password_hash)).await?;
         if is_right {
+            self.access.throttle.own_password_was_right(user.id);
             return Ok(());
         }
         self.tally_wrong(by, "wrong password");
