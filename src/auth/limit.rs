@@ -22,6 +22,7 @@ pub const UNLIMITED: u32 = u32::MAX;
 pub enum Operation {
     AddUser,
     StartScan,
+    SendReport,
     WatchScan,
     ViewScanned,
     ShowKpis,

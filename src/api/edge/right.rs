@@ -145,6 +145,12 @@ rights! {
         const QUOTA: Option<(Operation, Quota)> =
             Some((Operation::StartScan, [UNLIMITED, 10, UNLIMITED]));
     }
+    /// Has messages sent in the name of the managed service provider.
+    SendReport {
+        const ROLE: Option<Role> = ANALYST;
+        const QUOTA: Option<(Operation, Quota)> =
+            Some((Operation::SendReport, [UNLIMITED, 20, UNLIMITED]));
+    }
     CancelScan {
         const SCOPES: &'static [Scope] = &[Scope::WriteAssets];
         const ROLE: Option<Role> = ANALYST;

@@ -1,7 +1,7 @@
 //! Alert rules: list, add, change, remove.
 
 use crate::app::App;
-use crate::app::input::require_text;
+use crate::app::input::require_name;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::error::{Error, Result};
@@ -9,7 +9,12 @@ use crate::id::{AlertRuleId, ClientId};
 use crate::store::Batch;
 use crate::store::global::alert::{AlertCondition, AlertRule};
 
-pub const N_RULES_MAX: usize = 100;
+/// Of all clients together.
+pub const N_RULES_MAX: usize = 1_000;
+/// Rules that name a client, so that those of one client do not keep those of the others out.
+pub const N_RULES_PER_CLIENT_MAX: usize = 20;
+/// Rules that watch all clients.
+pub const N_RULES_FOR_ALL_MAX: usize = 100;
 pub const NAME_CHARS_MAX: usize = 200;
 pub const COUNT_MAX: u32 = 1_000_000;
 /// A year.
@@ -69,10 +74,7 @@ impl App {
         self.check_rule(&rule, None)?;
         let row = rule.clone();
         let write = move |batch: &mut Batch| {
-            if N_RULES_MAX <= batch.list_alert_rules()?.len() {
-                let rule = format!("there are already {N_RULES_MAX} alert rules; remove one first");
-                return Err(Error::conflict(rule));
-            }
+            require_share(&batch.list_alert_rules()?, &row)?;
             batch.note_object(&row.id);
             batch.put_alert_rule(&row)
         };
@@ -102,6 +104,9 @@ impl App {
             require_reach(&by, &before.clients)?;
             let mut rule = before.clone();
             apply(&mut rule, &change, now);
+            if rule.clients != before.clients {
+                require_share(&batch.list_alert_rules()?, &rule)?;
+            }
             batch.put_alert_rule(&rule)?;
             Ok((before, rule))
         };
@@ -167,7 +172,7 @@ impl App {
     }
 
     fn check_rule(&self, rule: &AlertRule, before: Option<&AlertRule>) -> Result<()> {
-        require_text("name", &rule.name, NAME_CHARS_MAX)?;
+        require_name("name", &rule.name, NAME_CHARS_MAX)?;
         self.require_clients(&rule.clients, before.map_or(&[], |it| &it.clients))?;
         self.check_condition(&rule.condition)
     }
@@ -214,6 +219,29 @@ fn require_reach(caller: &Caller, clients: &[ClientId]) -> Result<()> {
     Err(Error::forbidden(
         "you are not authorized for all clients of this rule; name only clients that you are authorized for",
     ))
+}
+
+/// # Errors
+/// `Conflict` if the rule, beside the others, is one too many of a client, of those for all clients, or in all.
+fn require_share(all: &[AlertRule], rule: &AlertRule) -> Result<()> {
+    let others = || all.iter().filter(|it| it.id != rule.id);
+    let too_many = |n: usize, of: &str| {
+        Err(Error::conflict(format!("there are already {n} alert rules {of}; remove one first")))
+    };
+    if N_RULES_MAX <= others().count() {
+        return too_many(N_RULES_MAX, "in all");
+    }
+    if rule.clients.is_empty() {
+        return match others().filter(|it| it.clients.is_empty()).count() {
+            N_RULES_FOR_ALL_MAX.. => too_many(N_RULES_FOR_ALL_MAX, "for all clients"),
+            _ => Ok(()),
+        };
+    }
+    let n_of = |client: &ClientId| others().filter(|it| it.clients.contains(client)).count();
+    if rule.clients.iter().any(|it| N_RULES_PER_CLIENT_MAX <= n_of(it)) {
+        return too_many(N_RULES_PER_CLIENT_MAX, "of a client that the rule names");
+    }
+    Ok(())
 }
 
 fn absent() -> Error {

@@ -1,6 +1,6 @@
 //! Alert rules, and the alerts that they make.
 
-use posture::app::decision::alert_rule::N_RULES_MAX;
+use posture::app::decision::alert_rule::{N_RULES_FOR_ALL_MAX, N_RULES_PER_CLIENT_MAX};
 use serde_json::{Value, json};
 
 use super::{
@@ -410,14 +410,30 @@ fn each_rule_of_a_rule_is_told_by_its_field() {
 }
 
 #[test]
-fn there_are_at_most_a_hundred_rules() {
+fn rules_for_all_clients_and_of_each_have_limits_of_their_own() {
     let posture = Posture::start();
     let condition = json!({"type": "score_below", "value": 100});
     let rule = add(&posture, &condition);
-    for _ in 1..N_RULES_MAX {
+    for _ in 1..N_RULES_FOR_ALL_MAX {
         add(&posture, &condition);
     }
     assert_eq!(try_add(&posture, &condition).problem().0, "CONFLICT");
+    let [acme, beta] = ["Acme", "Beta"].map(|it| posture.client(it));
+    let add_for = |client: &str| {
+        let body = json!({"name": "n", "clientIds": [client], "condition": condition});
+        posture.operator("POST", RULES, &body)
+    };
+    for _ in 0..N_RULES_PER_CLIENT_MAX {
+        assert_eq!(add_for(&acme).status, 201);
+    }
+    let (code, message) = add_for(&acme).problem();
+    assert_eq!(code, "CONFLICT");
+    assert!(message.contains("20 alert rules of a client"), "{message}");
+    let of_beta = add_for(&beta);
+    assert_eq!(of_beta.status, 201, "another client has rules of its own");
+    let change = json!({"clientIds": [acme]});
+    let moved = posture.operator("PATCH", &path(&of_beta.json()["data"]), &change);
+    assert_eq!(moved.status, 409, "{}", moved.text());
     assert_eq!(posture.operator("DELETE", &path(&rule), &Value::Null).status, 204);
     add(&posture, &condition);
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::{Administer, View, Work};
+use crate::api::edge::right::{Administer, SendReport, View};
 use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::input::{Ref, TextOf};
@@ -320,7 +320,7 @@ impl ReportSchedules {
     async fn send_report_schedule(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<Work>,
+        by: By<SendReport>,
         #[oai(name = "reportScheduleId")] report_schedule_id: Path<Raw<Id>>,
     ) -> Result<Data<ScheduleView>, Failure> {
         let due = web.app.hasten_report_schedule(&by.0, report_schedule_id.read()?).await?;
