@@ -293,7 +293,7 @@ fn expected_hash(previous: &str, it: &Value) -> String {
 #[test]
 fn anybody_can_verify_the_chain_from_what_the_api_tells() {
     let posture = Posture::start();
-    posture.client("Acme \u{202e}\n<b>");
+    posture.client("Acme <b>");
     let headers = [("Content-Type", "application/json")];
     http::send_socket(&posture.socket(), "PATCH", "/api/clients/x?\u{7f}", &headers, b"{}");
     posture.key();
@@ -328,6 +328,39 @@ fn what_is_past_its_time_goes_and_the_rest_still_verifies() {
     let next = log(&posture)[1].clone();
     assert_eq!(next["sequence"], last["sequence"].as_u64().unwrap() + 1, "no number comes again");
     assert_eq!(next["hash"], expected_hash(last["hash"].as_str().unwrap(), &next));
+}
+
+#[test]
+fn a_damaged_entry_is_named() {
+    use redb::ReadableTable;
+
+    let posture = Posture::start();
+    for name in ["A", "B", "C", "D"] {
+        posture.client(name);
+    }
+    let first = log(&posture)[0]["sequence"].as_u64().unwrap();
+    let damaged = first + 1;
+    let posture = posture.restart_after(
+        |dir| {
+            let file = redb::Database::open(dir.join("posture.redb")).unwrap();
+            let write = file.begin_write().unwrap();
+            {
+                let mut table =
+                    write.open_table(redb::TableDefinition::<&[u8], &[u8]>::new("audit")).unwrap();
+                let key = damaged.to_be_bytes();
+                let mut bytes = table.get(&key[..]).unwrap().unwrap().value().to_vec();
+                *bytes.last_mut().unwrap() ^= 1;
+                table.insert(&key[..], &bytes[..]).unwrap();
+            }
+            write.commit().unwrap();
+        },
+        |_| (),
+    );
+    let verdict = posture.operator("GET", "/api/audit/verify", &Value::Null);
+    assert_eq!(verdict.status, 200, "{}", verdict.text());
+    let verdict = verdict.json()["data"].clone();
+    assert_eq!((&verdict["whole"], &verdict["brokenAt"]), (&json!(false), &json!(damaged)));
+    assert_eq!(verdict["lastSequence"], json!(first), "those before it are sound");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::auth::caller::OF_KEY;
 use crate::auth::network::CallerAddress;
 use crate::clock::Time;
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::id::ClientId;
 use crate::store::AuditHead;
 use crate::store::global::audit::{Act, AuditEntry, AuditOutcome, SERVICE};
@@ -223,7 +223,14 @@ fn verify(snapshot: &Snapshot) -> Result<Audit> {
     let start = snapshot.audit_start()?;
     let mut audit = Audit { n_entries: 0, first: None, head: start, broken_at: None };
     loop {
-        let some = snapshot.list_audit(audit.head.sequence, N_AT_ONCE)?;
+        let some = match snapshot.list_audit(audit.head.sequence, N_AT_ONCE) {
+            Ok(some) => some,
+            // One of these is damaged. Those before it may be sound.
+            Err(error) if error.code == Code::Internal => {
+                return verify_damaged(snapshot, audit);
+            }
+            Err(error) => return Err(error),
+        };
         for entry in &some {
             if entry.sequence != audit.head.sequence + 1 || !entry.follows(&audit.head.hash) {
                 audit.broken_at = Some(entry.sequence);
@@ -235,6 +242,32 @@ fn verify(snapshot: &Snapshot) -> Result<Audit> {
         }
         if some.len() < N_AT_ONCE {
             return Ok(audit);
+        }
+    }
+}
+
+/// Verifies entry by entry up to the one that cannot be read.
+fn verify_damaged(snapshot: &Snapshot, mut audit: Audit) -> Result<Audit> {
+    loop {
+        let next = audit.head.sequence + 1;
+        match snapshot.list_audit(audit.head.sequence, 1) {
+            Ok(one) => match one.first() {
+                Some(entry) if entry.sequence == next && entry.follows(&audit.head.hash) => {
+                    audit.first = audit.first.or(Some(entry.sequence));
+                    audit.head = AuditHead { sequence: entry.sequence, hash: entry.hash };
+                    audit.n_entries += 1;
+                }
+                Some(entry) => {
+                    audit.broken_at = Some(entry.sequence);
+                    return Ok(audit);
+                }
+                None => return Ok(audit),
+            },
+            Err(error) if error.code == Code::Internal => {
+                audit.broken_at = Some(next);
+                return Ok(audit);
+            }
+            Err(error) => return Err(error),
         }
     }
 }
