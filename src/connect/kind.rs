@@ -75,10 +75,25 @@ pub enum FieldRule {
 }
 
 impl FieldRule {
-    /// It says where secrets are sent.
+    /// It says where secrets are sent, or how that place proves to be the right one.
     #[must_use]
     pub const fn is_place(&self) -> bool {
-        matches!(self, Self::Origin | Self::OneOf(_) | Self::Host | Self::Port)
+        match self {
+            Self::Origin
+            | Self::OneOf(_)
+            | Self::Host
+            | Self::Port
+            | Self::Authorities
+            | Self::Fingerprint => true,
+            Self::Text
+            | Self::Tenant
+            | Self::Domain
+            | Self::Email
+            | Self::ServiceAccountKey
+            | Self::Ids
+            | Self::AwsAccount
+            | Self::AwsRole => false,
+        }
     }
 }
 

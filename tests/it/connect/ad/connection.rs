@@ -84,7 +84,10 @@ fn a_domain_is_read_once_its_address_and_its_certificate_are_accepted() {
     let shown_there = why.split("SHA-256 fingerprint ").nth(1).unwrap().split('.').next().unwrap();
     folder.write("ca", server.pem.as_bytes());
     for trust in [["--set", &format!("fingerprint={shown_there}")], ["--set-file", "ca=ca"]] {
-        folder.ok(&[&["connect", "set", &id], &trust[..]].concat());
+        let change = [&["connect", "set", &id], &trust[..]].concat();
+        let refused = folder.run(&change);
+        assert!(refused.err.contains("settings.password: is required again"), "{refused:?}");
+        folder.ok(&[&change[..], &["--set", "password=secret"]].concat());
         folder.ok(&["connect", "sync", &id]);
     }
     let now = shown(&folder, &id);

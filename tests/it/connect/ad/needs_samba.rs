@@ -228,7 +228,9 @@ fn through_the_front_door(samba: &Samba, fingerprint: &str) {
         let id = connection::add(&folder, PORT, "reader@acme.test");
         let why = connection::reason(&folder, &id);
         assert!(why.contains(fingerprint), "{why}");
-        folder.ok(&["connect", "set", &id, "--set", &format!("fingerprint={fingerprint}")]);
+        let trust = format!("fingerprint={fingerprint}");
+        let password = "password=Read3r.Secret";
+        folder.ok(&["connect", "set", &id, "--set", &trust, "--set", password]);
         let synced = folder.run(&["connect", "sync", &id]);
         assert!(synced.err.contains("not everything could be read"), "{}", synced.err);
         let now = connection::shown(&folder, &id);
