@@ -10,6 +10,7 @@ use http_body_util::BodyExt;
 use http_body_util::combinators::BoxBody;
 use hyper_util::rt::TokioIo;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use poem::http::Uri;
 use poem::{Body, Endpoint, Request};
 use serde_json::Value;
 use tokio::net::UnixStream;
@@ -264,9 +265,13 @@ type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> Result<()> + Send);
 type StatusSink<'a> = &'a mut (dyn FnMut(u16, &[u8]) -> Result<()> + Send);
 
 async fn here(opened: &Opened, call: Call, sink: StatusSink<'_>) -> Result<u16> {
+    let uri: Uri = call
+        .path
+        .parse()
+        .map_err(|_| Error::invalid("what you entered is too long; shorten it"))?;
     let mut request = Request::builder()
         .method(call.method.parse().map_err(Error::internal)?)
-        .uri_str(&call.path)
+        .uri(uri)
         .content_type(call.content_type)
         .body(call.body);
     request.extensions_mut().insert(Peer::Socket { uid: uid() });

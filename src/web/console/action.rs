@@ -8,9 +8,9 @@ use super::call::{Answer, Pairs, Sent, call, fill, refused};
 use super::form::{self, Field};
 use super::named::with_client_ids;
 use super::page::{self, Shown};
-use super::session::{Gate, enter_with_form};
+use super::session::{FormPage, Gate, enter_with_form};
 use super::tables::{Action, CHOSEN, KNOWN_FILE, Page, Sending, Then};
-use super::visit::Visit;
+use super::visit::{Visit, parts};
 use super::{Console, upload};
 use crate::web::see_other;
 
@@ -24,7 +24,9 @@ pub(super) async fn act(
     page: &Page,
     request: &mut Request,
 ) -> Response {
-    let gate = Gate::of(page);
+    let gate = Gate::guarded(action.is_guarded(page));
+    let form_page = fill(action.page, &parts(request), &Pairs::new());
+    request.extensions_mut().insert(FormPage(form_page));
     let called = match action.sent {
         Sending::File => upload::call_with_file(console, action, request, gate).await,
         Sending::Nothing | Sending::Fields(_) | Sending::Each(..) => {

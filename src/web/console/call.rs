@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use poem::http::{HeaderValue, Method, StatusCode, header};
+use poem::http::{HeaderValue, Method, StatusCode, Uri, header};
 use poem::{Body, Endpoint, Request, Response};
 use serde_json::{Value, json};
 
 use super::Answering;
 use crate::app::access::console_session::SignedIn;
-use crate::auth::caller::Principal;
+use crate::auth::caller::{self, Principal};
 use crate::peer::Peer;
 use crate::request::{self, RequestId};
+use crate::store::AccountKey;
 use crate::store::global::console_session::Proof;
 
 const JSON: &str = "application/json";
@@ -33,6 +34,13 @@ impl Caller {
         let forwarded = request.headers().get_all("X-Forwarded-For").iter().cloned().collect();
         let proof = signed_in.session.proof;
         Self { principal, proof, peer: request.data::<Peer>().copied(), forwarded }
+    }
+}
+
+impl Caller {
+    /// What limits on work at the same time tell users apart by.
+    pub(super) fn account(&self) -> Option<AccountKey> {
+        caller::Caller::new(self.principal.clone()).account().key()
     }
 }
 
@@ -85,7 +93,9 @@ pub(super) async fn call_as_is(
     target: &str,
     sent: Sent,
 ) -> Response {
-    let request = Request::builder().method(method).uri_str(target);
+    // Where a form puts much into the address, it may be no address any more.
+    let Ok(uri) = target.parse::<Uri>() else { return too_long() };
+    let request = Request::builder().method(method).uri(uri);
     let mut request = request.extension(by.principal.clone()).extension(by.proof);
     if let Some(peer) = by.peer {
         request = request.extension(peer);
@@ -123,6 +133,12 @@ fn parse(bytes: &Bytes) -> Option<Value> {
 pub(super) fn refused(status: StatusCode, message: &str) -> Answer {
     let body = json!({ "error": { "message": message } });
     Answer { status, body, retry_after: None }
+}
+
+/// Stands for the answer of an operation whose address would be longer than addresses can be.
+fn too_long() -> Response {
+    let body = json!({ "error": { "message": "what you entered is too long; shorten it" } });
+    Response::builder().status(StatusCode::BAD_REQUEST).content_type(JSON).body(body.to_string())
 }
 
 /// Stands for an answer that broke off, as when the process is stopping.

@@ -1,5 +1,7 @@
 //! Lists of pages as files: all rows of one, as its page is filtered, as CSV. The columns are the fields of the API.
 
+use std::time::Duration;
+
 use indexmap::{IndexMap, IndexSet};
 use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{Request, Response};
@@ -24,6 +26,13 @@ const PARTS_MAX: usize = 250;
 const ROWS_MAX: usize = 10_000;
 /// As well as one whose rows are longer than this in the answers of the API.
 const BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Lists that are collected at the same time.
+pub(super) const N_AT_ONCE_MAX: usize = 2;
+pub(super) const N_AT_ONCE_PER_USER: usize = 1;
+/// How long a list waits until others are done.
+const WAIT: Duration = Duration::from_mins(1);
+const TOO_MANY: &str =
+    "Other lists are being written, and each takes much memory. Try again in a minute.";
 const TOO_LONG: &str = "This list is too long for one file, which holds up to 10,000 rows and 32 MiB. Filter the page, or take \
                         everything about a client with `posture export`.";
 
@@ -55,6 +64,10 @@ pub(super) async fn send(console: &Console, list: &List, request: &Request) -> R
     let visit = match enter(console, request, gate).await {
         Ok(visit) => visit,
         Err(instead) => return *instead,
+    };
+    let Ok(_place) = console.lists.acquire(visit.caller.account(), WAIT).await else {
+        let busy = refused(StatusCode::SERVICE_UNAVAILABLE, TOO_MANY);
+        return refusal(console, Some(&visit), &busy);
     };
     match collect(console, list, &visit).await {
         Ok(rows) => match blocking::run((), move || table(rows)).await {

@@ -32,6 +32,8 @@ use poem::http::{Method, StatusCode, header};
 use poem::{Endpoint, Request, Response, Route, RouteMethod};
 
 use crate::app::App;
+use crate::fair_limit::FairLimit;
+use crate::store::AccountKey;
 use crate::web::asset::{CSS, SCRIPT, SVG, file};
 use crate::web::see_other;
 use page::Shown;
@@ -56,6 +58,8 @@ pub struct Console {
     /// Where people reach the console, as the configuration says.
     url: Option<String>,
     templates: Environment<'static>,
+    /// Lists that are collected for a file, which are in memory as a whole.
+    lists: FairLimit<AccountKey>,
 }
 
 impl Console {
@@ -69,7 +73,8 @@ impl Console {
         url: Option<String>,
     ) -> Arc<Self> {
         let templates = template::environment(&app, summaries);
-        Arc::new(Self { app, operations, trusted_proxies, url, templates })
+        let lists = FairLimit::new(list::N_AT_ONCE_MAX, list::N_AT_ONCE_PER_USER);
+        Arc::new(Self { app, operations, trusted_proxies, url, templates, lists })
     }
 }
 

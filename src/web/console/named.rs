@@ -6,6 +6,8 @@ use super::Console;
 use super::call::{Answer, Pairs, Sent, call, refused, with_query};
 use super::form::{Field, Kind};
 use super::visit::Visit;
+use crate::app::decision::client::NAME_CHARS_MAX;
+use crate::blocking;
 use crate::page::LIMIT_MAX;
 use crate::text::did_you_mean;
 
@@ -40,6 +42,10 @@ pub(super) async fn with_client_ids(
                     format!("at most {N_NAMED_MAX} names are looked up; use ids for the others");
                 return Err(wrong(&why));
             }
+            if NAME_CHARS_MAX < line.chars().count() {
+                let why = format!("no client has a name of more than {NAME_CHARS_MAX} characters");
+                return Err(wrong(&why));
+            }
             match found(console, visit, line).await? {
                 Found::One(id) => ids.push(id),
                 Found::None(hint) => {
@@ -47,7 +53,7 @@ pub(super) async fn with_client_ids(
                 }
                 Found::Several => {
                     return Err(wrong(&format!(
-                        "several clients are named `{line}`; use the id of one"
+                        "several clients are named `{line}`, or look like it; use the id of one"
                     )));
                 }
             }
@@ -76,9 +82,6 @@ enum Found {
 
 async fn found(console: &Console, visit: &Visit, name: &str) -> Result<Found, Answer> {
     let mut clients = clients(console, visit, &[("name", name)]).await?.0;
-    if clients.iter().any(|it| it.0 == name) {
-        clients.retain(|it| it.0 == name);
-    }
     match &mut *clients {
         [] => Ok(Found::None(hint(console, visit, name).await?)),
         [(_, id)] => Ok(Found::One(std::mem::take(id))),
@@ -96,7 +99,9 @@ async fn hint(console: &Console, visit: &Visit, wrong: &str) -> Result<String, A
             break;
         }
     }
-    Ok(did_you_mean(wrong, &known).map_or_else(String::new, |it| format!("; {it}")))
+    let wrong = wrong.to_owned();
+    let near = blocking::run((), move || Ok(did_you_mean(&wrong, &known))).await.ok().flatten();
+    Ok(near.map_or_else(String::new, |it| format!("; {it}")))
 }
 
 /// Names and ids of clients, and whether the list ends with them.

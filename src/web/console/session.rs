@@ -57,7 +57,11 @@ pub(super) enum Gate {
 
 impl Gate {
     pub(super) fn of(page: &Page) -> Self {
-        if page.guarded { Self::Confirmed } else { Self::Usual }
+        Self::guarded(page.guarded)
+    }
+
+    pub(super) const fn guarded(is_guarded: bool) -> Self {
+        if is_guarded { Self::Confirmed } else { Self::Usual }
     }
 }
 
@@ -100,9 +104,18 @@ pub(super) async fn enter(
     Ok(Visit::of(way, signed_in, secret, request, console.app.clock.now()))
 }
 
-/// Leads to a page that leads back here, if this is a page.
+/// The page on which a form stands, to go back to.
+#[derive(Clone)]
+pub(super) struct FormPage(pub(super) String);
+
+/// Leads to a page that leads back here, if this is a page, or to the page of the form.
 fn lead(to: &str, request: &Request, here: &str) -> Response {
-    if *request.method() != Method::GET || here == "/" {
+    let form_page = request.extensions().get::<FormPage>();
+    let here = match *request.method() {
+        Method::GET => here,
+        _ => form_page.map_or("/", |it| it.0.as_str()),
+    };
+    if here == "/" {
         return see_other(to);
     }
     see_other(&format!("{to}?next={}", super::call::encoded(here)))

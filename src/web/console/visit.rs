@@ -35,15 +35,15 @@ impl Visit {
         now: Time,
     ) -> Self {
         let caller = Caller::of(&signed_in, request);
-        let mut parts = request.path_params::<BTreeMap<String, String>>().unwrap_or_default();
-        parts.insert(DAY_AGO.to_owned(), now.plus_days(-1).to_string());
+        let mut parts = parts(request);
+        parts.push((DAY_AGO.to_owned(), now.plus_days(-1).to_string()));
         Self {
             way,
             signed_in,
             secret,
             caller,
             path: request.uri().path().to_owned(),
-            parts: parts.into_iter().collect(),
+            parts,
             query: query(request),
         }
     }
@@ -61,6 +61,12 @@ impl Visit {
         let now = console.app.clock.now();
         Some((Self::of(self.way, signed_in, secret.clone(), request, now), secret))
     }
+}
+
+/// The parts of the path that have names.
+pub(super) fn parts(request: &Request) -> Pairs {
+    let parts = request.path_params::<BTreeMap<String, String>>().unwrap_or_default();
+    parts.into_iter().collect()
 }
 
 /// The names and values of the query.

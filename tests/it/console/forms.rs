@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::browser::{Browser, add_user};
+use super::browser::{Browser, add_user, encode};
 use super::with_admin;
-use crate::harness::Posture;
+use crate::harness::{Answer, Posture};
 use crate::manage::{Finding, prowler};
 
 /// A client with a failed control, as an import over a page leaves it.
@@ -20,6 +20,63 @@ fn imported(posture: &Posture, browser: &Browser) -> String {
 
 fn api(posture: &Posture, path: &str) -> Value {
     posture.operator("GET", path, &Value::Null).json()["data"].clone()
+}
+
+/// Where a form leads whose session proved to be somebody's long ago.
+fn asked_again(answer: &Answer) -> Option<&str> {
+    answer.header("location").filter(|it| answer.status == 303 && it.starts_with("/confirm"))
+}
+
+#[test]
+fn what_hands_something_out_or_destroys_it_asks_for_the_password_again() {
+    let (posture, mut browser) = with_admin();
+    let client = imported(&posture, &browser);
+    let imports = api(&posture, &format!("/api/clients/{client}/imports"));
+    let import = imports[0]["id"].as_str().unwrap().to_owned();
+    let settings = format!("/clients/{client}/settings");
+    let token = browser.token(&settings);
+    posture.pass_s(15 * 60 + 1);
+    // Pages on which data is handed out.
+    for page in ["/reports", &format!("/clients/{client}/reports"), "/keys", "/webhooks", "/users"]
+    {
+        assert!(asked_again(&browser.get(page)).is_some(), "{page}");
+    }
+    let fields = [("token", &*token), ("recipients", "me@evil.example"), ("when.day", "1")];
+    for path in ["/reports/add/week", &format!("/clients/{client}/reports/add/week")] {
+        assert!(asked_again(&browser.post(path, &fields)).is_some(), "{path}");
+    }
+    // What destroys leads back to its page.
+    let undo = format!("/clients/{client}/imports/{import}");
+    for (path, page) in [(format!("{settings}/remove"), &settings), (format!("{undo}/undo"), &undo)]
+    {
+        let answer = browser.post(&path, &[("token", &token)]);
+        let next = format!("/confirm?next={}", encode(page));
+        assert_eq!(asked_again(&answer), Some(&*next), "{path}");
+    }
+    assert_eq!(api(&posture, &format!("/api/clients/{client}"))["active"], true);
+    // Other work goes on.
+    let change = [("token", &*token), ("name", "Fabrikam"), ("active", "true")];
+    let changed = browser.post(&settings, &change);
+    assert_eq!(changed.header("location"), Some(&*format!("{settings}?done=change-client")));
+}
+
+#[test]
+fn no_text_of_a_form_is_too_long_for_an_answer() {
+    let (posture, mut browser) = with_admin();
+    let client = posture.client("Acme");
+    let token = browser.token("/scans");
+    for n in [501, 70_000] {
+        let long = "x".repeat(n);
+        let answer = browser.post("/scans", &[("token", &token), ("clientId", &long)]);
+        assert_eq!(answer.status, 400);
+        assert!(answer.text().contains("more than 500 characters"), "{}", answer.text());
+    }
+    let path = format!("/clients/{client}/evidence/files");
+    let title = "\u{1f600}".repeat(8_000);
+    let fields = [("token", &*token), ("title", &title), ("controlCode", "GOV-01")];
+    let answer = browser.upload(&path, &fields, ("a.txt", b"x"));
+    assert_eq!(answer.status, 400);
+    assert!(answer.text().contains("too long"), "{}", answer.text());
 }
 
 #[test]

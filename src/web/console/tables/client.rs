@@ -158,7 +158,7 @@ pub(super) const PAGES: &[Page] = &[
         path: "/clients/:client/reports",
         template: "schedules",
         reads: &[CLIENT, FRAMEWORKS, read("schedules", "/api/report-schedules?clientId=:client")],
-        guarded: false,
+        guarded: true,
     },
     Page {
         path: "/clients/:client/timeline",
@@ -195,6 +195,7 @@ macro_rules! answers {
             Field("active", TrueOrFalse),
             Field("settings.frameworks", Several),
             Field("settings.tags", Lines),
+            Field("settings.scanNetworks", Lines),
             $(Field(concat!("settings.profile.", $name), Text)),*
         ]
     };

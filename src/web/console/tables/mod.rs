@@ -56,6 +56,14 @@ pub(super) struct Action {
     pub(super) then: Then,
 }
 
+impl Action {
+    /// Returns true if only a user may do it who gave the password a short while ago: it hands something out, or destroys
+    /// something, which outlives a session that was stolen.
+    pub(super) fn is_guarded(&self, page: &Page) -> bool {
+        page.guarded || self.method == Method::DELETE
+    }
+}
+
 /// What an operation is sent.
 pub(super) enum Sending {
     Nothing,

@@ -51,7 +51,7 @@ pub(super) const PAGES: &[Page] = &[
         path: "/reports",
         template: "portfolio-schedules",
         reads: &[read("schedules", "/api/report-schedules")],
-        guarded: false,
+        guarded: true,
     },
     Page { path: "/clients/add", template: "client-add", reads: &[FRAMEWORKS], guarded: false },
     Page {
