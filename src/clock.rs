@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use bincode::{Decode, Encode};
 use jiff::Timestamp;
@@ -101,6 +102,14 @@ impl FromStr for Time {
         }
         Ok(Self(micros))
     }
+}
+
+/// The processor's time that the current thread has used.
+#[must_use]
+pub fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let part = |it: i64| u64::try_from(it).unwrap_or_default();
+    Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
 }
 
 /// What the clock shows, and how long the machine has been running: nobody can set that.

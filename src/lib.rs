@@ -34,6 +34,7 @@ pub mod page;
 pub mod paper;
 pub mod passkey;
 pub mod peer;
+pub mod poll;
 pub mod request;
 pub mod scan;
 pub mod secret;

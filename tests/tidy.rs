@@ -20,6 +20,7 @@ const FLOORS: &[&[&str]] = &[
         "secret",
         "page",
         "peer",
+        "poll",
         "request",
         "text",
         "toml_reader",
@@ -41,6 +42,7 @@ const FLOORS: &[&[&str]] = &[
 
 /// Modules of one floor of which one builds on the other, and why.
 const WITHIN_FLOOR: &[(&str, &str)] = &[
+    ("poll", "clock"),
     ("id", "clock"), // An id may be made at a time.
 ];
 

@@ -17,6 +17,7 @@ use poem_openapi::{LicenseObject, OpenApi, OpenApiService, ServerObject, Tags};
 
 use crate::app::App;
 use crate::error::Result;
+use crate::poll::PollWatch;
 use crate::store::{ClientSnapshot, ClientStore};
 use document::DOCUMENT;
 use edge::metric::Metrics;
@@ -55,6 +56,7 @@ pub struct WebOptions {
 pub struct SharedService {
     pub endpoint: Arc<BoxEndpoint<'static, Response>>,
     pub traffic: Arc<Traffic>,
+    pub polls: Arc<PollWatch>,
 }
 
 /// What every handler has access to.
@@ -74,7 +76,7 @@ impl Web {
     fn new(app: Arc<App>, options: WebOptions, traffic: Arc<Traffic>) -> Arc<Self> {
         let WebOptions { trusted_proxies, metrics_token } = options;
         let cache = PageCache::new(edge::page_cache::CACHE_BYTES);
-        let metrics = Metrics::new(traffic);
+        let metrics = Metrics::new(traffic, Arc::clone(&app.polls));
         Arc::new(Self {
             app,
             cache,
@@ -226,6 +228,7 @@ pub fn mount(
     let service = service();
     let known = &*OPERATIONS;
     let traffic = Arc::new(Traffic::of(known.ids()));
+    let polls = Arc::clone(&app.polls);
     let web = Web::new(app, options, Arc::clone(&traffic));
     let operations = at_the_edge(service, known, &web);
     let pages = pages(Arc::clone(&operations), known.summaries())
@@ -236,7 +239,7 @@ pub fn mount(
     let pages = at_the_edge(pages, known, &web);
     let ingestions = at_the_edge(ingestion::routes(), known, &web);
     let endpoint = Site { operations, ingestions, pages }.boxed();
-    SharedService { endpoint: Arc::new(endpoint), traffic }
+    SharedService { endpoint: Arc::new(endpoint), traffic, polls }
 }
 
 fn at_the_edge<E>(endpoint: E, operations: &Operations, web: &Arc<Web>) -> Answering

@@ -33,6 +33,7 @@ use crate::engine::fact::{Facts, Profile};
 use crate::engine::posture::ControlOutcome;
 use crate::error::Result;
 use crate::mail::MailOptions;
+use crate::poll::PollWatch;
 use crate::scan::Pace;
 use crate::secret::Sealer;
 use crate::store::global::user::Role;
@@ -108,6 +109,7 @@ pub struct App {
     mailing: Mailing,
     backups: Backups,
     pub notices: Notices,
+    pub polls: Arc<PollWatch>,
     clock_watch: ClockWatch,
     connects: Connects,
 }
@@ -164,6 +166,7 @@ impl App {
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
             notices: Notices::of(backup::notices_of(&options.backup, &snapshot)),
             backups: Backups::of(&options.backup, &snapshot),
+            polls: Arc::default(),
             clock_watch: ClockWatch::of(clock.read()),
             unassessed,
             frameworks,

@@ -250,6 +250,7 @@ pub async fn serve(
     let to_https = SharedService {
         endpoint: plain::lead_to_https(public_url, address.port(), presented.clone()),
         traffic: Arc::clone(&opened.service.traffic),
+        polls: Arc::clone(&opened.service.polls),
     };
     let limits = limits(options);
     let (stop, stopping) = watch::channel(false);

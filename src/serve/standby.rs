@@ -101,6 +101,7 @@ async fn stand_by(
     let service = SharedService {
         endpoint: Arc::new(endpoint.boxed()),
         traffic: Arc::new(Traffic::of(std::iter::empty())),
+        polls: Arc::default(),
     };
     let (stop, stopping) = watch::channel(false);
     let (limits, PublicListeners { main, presented, .. }) = (limits(options), public);

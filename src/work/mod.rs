@@ -17,14 +17,17 @@ use crate::app::App;
 
 /// Runs all background tasks until the stop.
 pub async fn run(app: &Arc<App>, stop: &Receiver<bool>) {
-    tokio::join!(
-        sweep::run(Arc::clone(app), stop.clone()),
-        deliver::run(Arc::clone(app), stop.clone()),
-        scan::run(Arc::clone(app), stop.clone()),
-        backup::run(Arc::clone(app), stop.clone()),
-        connect::run(Arc::clone(app), stop.clone()),
-        watch::run(Arc::clone(app), stop.clone()),
-        ingest::run(Arc::clone(app), stop.clone()),
-        report::run(Arc::clone(app), stop.clone()),
-    );
+    let work = async {
+        tokio::join!(
+            sweep::run(Arc::clone(app), stop.clone()),
+            deliver::run(Arc::clone(app), stop.clone()),
+            scan::run(Arc::clone(app), stop.clone()),
+            backup::run(Arc::clone(app), stop.clone()),
+            connect::run(Arc::clone(app), stop.clone()),
+            watch::run(Arc::clone(app), stop.clone()),
+            ingest::run(Arc::clone(app), stop.clone()),
+            report::run(Arc::clone(app), stop.clone()),
+        )
+    };
+    app.polls.watch(|| "background work".to_owned(), work).await;
 }

@@ -87,7 +87,10 @@ async fn sweep(app: &Arc<App>, mut stop: watch::Receiver<bool>) {
             && let Some(client) = waiting.pop_front()
         {
             let app = Arc::clone(app);
-            let started = running.spawn(async move { app.sweep(client).await });
+            let started = running.spawn(async move {
+                let what = || format!("the sweep of client {client}");
+                app.polls.watch(what, app.sweep(client)).await
+            });
             under_way.insert(started.id(), client);
         }
     }

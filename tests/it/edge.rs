@@ -121,6 +121,7 @@ fn app(reached: mpsc::Sender<()>) -> SharedService {
     SharedService {
         endpoint: Arc::new(app.boxed()),
         traffic: Arc::new(Traffic::of(std::iter::empty())),
+        polls: Arc::default(),
     }
 }
 

@@ -29,6 +29,7 @@ mod ingestions;
 mod isolation;
 mod keys;
 mod large_run;
+mod largest;
 mod limits;
 mod link;
 mod listen;

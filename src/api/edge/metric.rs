@@ -20,6 +20,7 @@ use crate::app::intake::watch::WatchFigures;
 use crate::app::scan::registry::ScanFigures;
 use crate::app::webhook::delivery::DeliveryHealth;
 use crate::clock::Time;
+use crate::poll::PollWatch;
 use crate::store::{ActiveNode, Health, StoreMemory};
 
 type Amount = Gauge<u64, AtomicU64>;
@@ -31,6 +32,8 @@ type Gauges = Family<[(&'static str, &'static str); 1], Amount>;
 /// All metrics of the service.
 pub struct Metrics {
     traffic: Registry,
+    polls: Arc<PollWatch>,
+    long_polls: Counter,
     work: WorkMetrics,
     store: Registry,
     /// Left out of a scrape when the store cannot be read.
@@ -243,7 +246,7 @@ fn gauge(registry: &mut Registry, name: &str, help: &str) -> Amount {
 
 impl Metrics {
     #[must_use]
-    pub fn new(traffic: Arc<Traffic>) -> Self {
+    pub fn new(traffic: Arc<Traffic>, polls: Arc<PollWatch>) -> Self {
         let mut requests = Registry::with_prefix("posture");
         requests.register_collector(Box::new(traffic));
         let mut store = Registry::with_prefix("posture");
@@ -263,6 +266,8 @@ impl Metrics {
             store.register(name, help, counter.clone());
             counter
         };
+        let help = "Pieces of async work that held a thread for more than 50 ms, since the start";
+        let long_polls = counter("long_polls", help);
         let commits = counter("store_commits", "Commits since the start");
         let writes = counter("store_writes", "Writes since the start");
         let damaged = counter("store_damaged", "Reads that found a damaged record since the start");
@@ -285,6 +290,8 @@ impl Metrics {
         webhooks.register("webhook_attempts", help, attempts.clone());
         Self {
             traffic: requests,
+            polls,
+            long_polls,
             connections: ConnectionMetrics::default(),
             work: WorkMetrics::default(),
             store,
@@ -330,6 +337,7 @@ impl Metrics {
         ] {
             self.memory.get_or_create(&[("part", part)]).set(n_bytes);
         }
+        count(&self.long_polls, self.polls.n_long());
         count(&self.commits, health.n_commits);
         count(&self.writes, health.n_writes);
         count(&self.damaged, health.n_damaged);

@@ -73,6 +73,12 @@ impl Traffic {
         Self { operations: names.map(OperationTraffic::of).collect() }
     }
 
+    /// The name of an operation.
+    #[must_use]
+    pub fn name(&self, operation: usize) -> Option<&'static str> {
+        self.operations.get(operation).map(|it| it.name)
+    }
+
     /// Counts an answer. `operation`: its number; `took`: from the end of the request's head to the start of the answer.
     pub fn count(&self, operation: Option<usize>, status: StatusCode, took: Duration) {
         let none = self.operations.len() - 1;

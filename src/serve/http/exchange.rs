@@ -69,7 +69,12 @@ impl ConnectionContext {
         let (version, is_head) = (parts.version, parts.method == Method::HEAD);
         let given = parts.headers.get(X_REQUEST_ID).map(HeaderValue::as_bytes);
         let id = given.and_then(RequestId::given).unwrap_or_else(RequestId::fresh);
-        let mut response = request::answering(id, self.respond(parts, incoming)).await;
+        let what = || {
+            let operation = request::operation().and_then(|it| self.app.traffic.name(it));
+            format!("an answer of {}", operation.unwrap_or("no operation"))
+        };
+        let answer = self.app.polls.watch(what, self.respond(parts, incoming));
+        let mut response = request::answering(id, answer).await;
         response.headers_mut().insert(X_REQUEST_ID, header_value(id));
         let mut response = hyper::Response::from(response);
         if version == Version::HTTP_2 && is_head {

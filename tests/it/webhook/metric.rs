@@ -66,6 +66,7 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
         "database_bytes gauge",
         "resident_memory_bytes gauge",
         "memory_bytes gauge",
+        "long_polls counter",
         "store_commits counter",
         "store_writes counter",
         "store_damaged counter",
