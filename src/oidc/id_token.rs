@@ -8,6 +8,7 @@ use subtle::ConstantTimeEq;
 
 use super::LEEWAY_S;
 use super::claims::Claims;
+use super::date::NumericDate;
 use super::fault::TokenFault;
 use super::key_set::{Algorithm, KeySet};
 
@@ -69,7 +70,7 @@ pub(super) fn verify(
 
 fn judge(claims: &Map<String, Value>, expected: &Expected<'_>) -> Result<(), TokenFault> {
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
-    let number = |name: &str| claims.get(name).and_then(Value::as_i64);
+    let date = |name: &str| NumericDate::of(claims, name);
     if text("iss") != Some(expected.issuer) {
         return Err(TokenFault::Issuer);
     }
@@ -90,15 +91,19 @@ fn judge(claims: &Map<String, Value>, expected: &Expected<'_>) -> Result<(), Tok
     if !bool::from(nonce.as_bytes().ct_eq(expected.nonce.as_bytes())) {
         return Err(TokenFault::Nonce);
     }
-    if number("exp").is_none_or(|it| it.saturating_add(LEEWAY_S) <= expected.now_s) {
+    let now_s = expected.now_s;
+    if date("exp").is_none_or(|it| it.floor_s.saturating_add(LEEWAY_S) <= now_s) {
         return Err(TokenFault::Expired);
     }
-    let since = expected.begun_s - LEEWAY_S;
-    let is_of_now = |it: i64| (since..=expected.now_s + LEEWAY_S).contains(&it);
-    if !number("iat").is_some_and(is_of_now) {
+    let is_begun = |it: NumericDate| it.ceiling_s <= now_s + LEEWAY_S;
+    if claims.contains_key("nbf") && !date("nbf").is_some_and(is_begun) {
         return Err(TokenFault::IssuedAt);
     }
-    if expected.is_fresh && !number("auth_time").is_some_and(is_of_now) {
+    let is_of_now = |it: NumericDate| it.is_within(expected.begun_s - LEEWAY_S, now_s + LEEWAY_S);
+    if !date("iat").is_some_and(is_of_now) {
+        return Err(TokenFault::IssuedAt);
+    }
+    if expected.is_fresh && !date("auth_time").is_some_and(is_of_now) {
         return Err(TokenFault::AuthTime);
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! Nothing else that a browser brings counts.
 
 mod claims;
+mod date;
 mod fault;
 mod flow;
 mod id_token;

@@ -58,6 +58,66 @@ fn the_role_is_what_the_provider_grants_at_each_sign_in() {
 }
 
 #[test]
+fn a_claim_is_found_by_its_whole_name_and_may_be_an_object() {
+    let provider = Provider::start();
+    let posture = provider.posture(|it| {
+        let grants = &mut it.app.oidc.as_mut().unwrap().grants;
+        grants.roles_claim = "access.posture.nord.example.roles".to_owned();
+    });
+    let roles = json!({ "roles": ["posture-viewer"] });
+    let admin = json!({ "roles": ["posture-admin"] });
+    for (claims, status) in [
+        // As Keycloak writes the roles of a client whose id is a host name.
+        (json!({"access": {"posture.nord.example": roles}}), 303),
+        (json!({"access": {"posture": {"nord": {"example": roles}}}}), 303),
+        (json!({"access.posture": {"nord.example": roles}}), 303),
+        (json!({"access.posture.nord.example.roles": "posture-viewer"}), 303),
+        // What is not there under the longer name is looked for under the shorter one.
+        (json!({"access.posture": {"x": 1}, "access": {"posture.nord.example": roles}}), 303),
+        (json!({"access.posture.nord": 1, "access": {"posture.nord.example": roles}}), 303),
+        (json!({"access": {"posture.nord": roles, "nord.example": roles}}), 403),
+        (json!({"access": {"posture.nord.example": {"Roles": ["posture-viewer"]}}}), 403),
+    ] {
+        let mut ada = Visitor::to(&posture);
+        let answer = ada.sign_in(&posture, &provider, |it| {
+            it["roles"] = json!(["posture-admin"]);
+            it.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
+        });
+        assert_eq!(answer.status, status, "{claims}: {}", answer.text());
+        let role = &named(&posture, "ada@msp.example")["role"];
+        assert!(role == "viewer" || role.is_null(), "{claims}: {role}");
+    }
+    // The longest name that exists counts first.
+    let both = json!({"posture.nord.example": roles, "posture": {"nord.example": admin}});
+    let mut ada = Visitor::to(&posture);
+    ada.sign_in(&posture, &provider, |it| it["access"] = both);
+    assert_eq!(named(&posture, "ada@msp.example")["role"], "viewer");
+    for (value, role) in [
+        // As Zitadel writes roles: each with the organizations that grant it.
+        (
+            json!({"posture-analyst": {"2001": "nord.zitadel.cloud"}, "other": {"2": "x"}}),
+            "analyst",
+        ),
+        (json!([{"posture-admin": {"2001": "nord.zitadel.cloud"}}, "other"]), "admin"),
+        (json!({"posture-viewer": true, "posture-admin": false}), "viewer"),
+        (
+            json!({"posture-analyst": "x", "posture-admin": null, "a": {"posture-admin": 1}}),
+            "analyst",
+        ),
+        (json!({"posture-viewer": 1, "posture-admin": {}, "x": ["posture-admin"]}), "viewer"),
+        (json!([{"posture-viewer": 1}, [{"posture-admin": 1}], {"posture-admin": []}]), "viewer"),
+    ] {
+        posture.pass_s(60); // Returns are limited.
+        let mut ada = Visitor::to(&posture);
+        let answer = ada.sign_in(&posture, &provider, |it| {
+            it["access.posture.nord.example.roles"] = value.clone();
+        });
+        assert_eq!(answer.status, 303, "{value}: {}", answer.text());
+        assert_eq!(named(&posture, "ada@msp.example")["role"], role, "{value}");
+    }
+}
+
+#[test]
 fn an_identity_never_takes_over_the_user_of_another() {
     let provider = Provider::start();
     let posture = provider.posture(|_| ());

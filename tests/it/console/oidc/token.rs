@@ -14,6 +14,11 @@ type Attack<'a> = &'a dyn Fn(&Value) -> String;
 /// How far clocks may be apart.
 const LEEWAY_S: i64 = 60;
 
+/// Half a second later.
+fn half(s: i64) -> Value {
+    serde_json::from_str(&format!("{s}.5")).unwrap()
+}
+
 #[test]
 fn claims_of_another_flow_service_or_time_sign_nobody_in() {
     let provider = Provider::start();
@@ -51,6 +56,27 @@ fn claims_of_another_flow_service_or_time_sign_nobody_in() {
 }
 
 #[test]
+fn of_a_time_with_a_fraction_the_side_counts_that_refuses_more() {
+    let provider = Provider::start();
+    let posture = provider.posture(|_| ());
+    let now = posture.now().s();
+    for (name, value) in [
+        ("exp", half(now - LEEWAY_S)),
+        ("exp", json!(1e300)),
+        ("iat", half(now + LEEWAY_S)),
+        ("iat", half(now - LEEWAY_S - 1)),
+        ("nbf", json!(now + LEEWAY_S + 1)),
+        ("nbf", half(now + LEEWAY_S)),
+        ("nbf", json!("soon")),
+    ] {
+        let mut eve = Visitor::to(&posture);
+        let refused = eve.sign_in(&posture, &provider, |it| it[name] = value.clone());
+        assert_eq!(refused.status, 401, "{name} {value}: {}", refused.text());
+        assert!(refused.text().contains("is not of now"), "{name} {value}");
+    }
+}
+
+#[test]
 fn clocks_may_be_a_minute_apart() {
     let provider = Provider::start();
     let posture = provider.posture(|_| ());
@@ -59,6 +85,11 @@ fn clocks_may_be_a_minute_apart() {
         ("exp", json!(now - LEEWAY_S + 1)),
         ("iat", json!(now + LEEWAY_S)),
         ("iat", json!(now - LEEWAY_S)),
+        ("exp", half(now - LEEWAY_S + 1)),
+        ("iat", half(now + LEEWAY_S - 1)),
+        ("iat", half(now - LEEWAY_S)),
+        ("nbf", json!(now + LEEWAY_S)),
+        ("nbf", half(now)),
         ("aud", json!([CLIENT])),
         ("azp", json!(CLIENT)),
         ("sub", json!("x".repeat(255))),
@@ -135,4 +166,17 @@ fn a_token_is_believed_for_its_signature_alone() {
     let claims = provider.claims(&led, posture.now());
     provider.answer_with(&provider.sign(&json!({"alg": "ES256"}), &claims));
     assert_eq!(ada.back(&led).status, 303);
+}
+
+#[test]
+fn a_time_with_a_fraction_says_when_somebody_signed_in() {
+    let provider = Provider::start();
+    let posture = provider.posture(|_| ());
+    let now = posture.now().s();
+    for (time, status) in [(half(now - 1), 200), (half(now - 16 * 60), 303)] {
+        let mut ada = Visitor::to(&posture);
+        let done = ada.sign_in(&posture, &provider, |it| it["auth_time"] = time.clone());
+        assert_eq!(done.status, 303, "{time}: {}", done.text());
+        assert_eq!(ada.get("/users").status, status, "{time}");
+    }
 }
