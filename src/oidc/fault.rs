@@ -1,5 +1,6 @@
 //! Why nobody is signed in.
 
+use super::algorithm::ACCEPTED;
 use crate::text::line;
 
 /// Of what a provider says about an error, so much is kept.
@@ -25,7 +26,7 @@ pub enum Fault {
 pub enum TokenFault {
     Missing,
     Malformed,
-    /// Signed with another algorithm than RS256 or ES256, or not at all.
+    /// Signed with an algorithm that is not accepted, or not at all.
     Algorithm,
     UnknownKey,
     Signature,
@@ -47,7 +48,7 @@ impl TokenFault {
         match self {
             Self::Missing => "no ID token",
             Self::Malformed => "malformed ID token",
-            Self::Algorithm => "ID token with another algorithm than RS256 or ES256",
+            Self::Algorithm => "ID token with an algorithm that is not accepted",
             Self::UnknownKey => "ID token of an unknown key",
             Self::Signature => "ID token with a wrong signature",
             Self::Issuer => "ID token of another issuer",
@@ -83,6 +84,10 @@ impl Fault {
             Self::Refused { said, .. } | Self::Code(said) | Self::Client(said) => {
                 format!("it says {said}")
             }
+            Self::Token(TokenFault::Algorithm) => format!(
+                "{}; have the provider sign for this client with {ACCEPTED}",
+                TokenFault::Algorithm.as_str()
+            ),
             Self::Token(fault) => fault.as_str().to_owned(),
         }
     }
@@ -119,6 +124,10 @@ impl Fault {
             Self::Token(TokenFault::AuthTime) => format!(
                 "{name} did not ask you to sign in again, or does not say when you did. An administrator must have it send the \
                  claim auth_time; the guide “Console” says how."
+            ),
+            Self::Token(TokenFault::Algorithm) => format!(
+                "The answer of {name} cannot be trusted, because of how it is signed, and nobody was signed in. Sign in again. If \
+                 it stays so, an administrator must have {name} sign for this service with {ACCEPTED}."
             ),
             Self::Token(_) => format!(
                 "The answer of {name} cannot be trusted, and nobody was signed in. Sign in again. If it stays so, an \

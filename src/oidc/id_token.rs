@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 use subtle::ConstantTimeEq;
 
 use super::LEEWAY_S;
+use super::algorithm::Algorithm;
 use super::claims::Claims;
 use super::date::NumericDate;
 use super::fault::TokenFault;
-use super::key_set::{Algorithm, KeySet};
+use super::key_set::KeySet;
 
 /// A longer token is not read. A token that lists a few hundred groups is shorter.
 pub(super) const TOKEN_BYTES_MAX: usize = 64 * 1_024;
@@ -51,7 +52,8 @@ pub(super) fn verify(
     let decoded = |it: &str| BASE64.decode(it).map_err(|_| TokenFault::Malformed);
     let header: Header =
         serde_json::from_slice(&decoded(header)?).map_err(|_| TokenFault::Malformed)?;
-    // First of all: the token says how it is signed, but may only choose between these two.
+    // First of all: the token says how it is signed, but may only choose among those that a key of the set can
+    // prove.
     let algorithm = Algorithm::parse(&header.alg).ok_or(TokenFault::Algorithm)?;
     if header.crit.is_some() {
         return Err(TokenFault::Algorithm);

@@ -3,6 +3,7 @@
 //! What the provider says is believed once its ID token proved to be from it, for this service, for this flow and of now.
 //! Nothing else that a browser brings counts.
 
+mod algorithm;
 mod claims;
 mod date;
 mod fault;

@@ -2,6 +2,7 @@
 
 mod person;
 mod scripted;
+mod signature;
 mod token;
 
 use serde_json::json;
