@@ -9,12 +9,12 @@ use clap::{CommandFactory, Subcommand};
 use serde_json::{Value, json};
 
 use super::call::{Call, ask_server, with_session};
-use super::{Cli, failure, print, serve_options};
+use super::{Cli, failure, oidc_options, print, serve_options};
 use crate::api::edge::metrics_token::MetricsToken;
 use crate::app::intake::watch;
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
-use crate::oidc::ClientSecret;
+use crate::oidc::{ClientSecret, OidcProvider, Survey};
 use crate::scan::attached_networks;
 use crate::serve::certificate::{CertificateSource, Presented, files};
 use crate::text::is_visible;
@@ -230,25 +230,7 @@ pub(super) fn openapi() -> Result<()> {
 
 pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -> Result<()> {
     match command {
-        ConfigCommand::Check => {
-            let problems = config::check(path)?;
-            let mut lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            if lines.is_empty() {
-                lines = file_problems(&config::load(path)?);
-            }
-            if json {
-                print::json(&json!({ "data": { "problems": lines } }))?;
-            } else {
-                lines.iter().try_for_each(|it| print::line(it))?;
-            }
-            match lines.len() {
-                0 if json => Ok(()),
-                0 if config::is_found(path) => print::line("the configuration is valid"),
-                0 => print::line("no configuration file was found; the defaults apply"),
-                1 => Err(Error::invalid("1 problem")),
-                n => Err(Error::invalid(format!("{n} problems"))),
-            }
-        }
+        ConfigCommand::Check => check(path, json),
         ConfigCommand::Show => {
             let text = config::show(&config::load(path)?);
             if json {
@@ -258,6 +240,42 @@ pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -
             }
         }
     }
+}
+
+fn check(path: Option<&Path>, json: bool) -> Result<()> {
+    let problems = config::check(path)?;
+    let mut lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let mut notes = Vec::new();
+    if lines.is_empty() {
+        let options = config::load(path)?;
+        lines = file_problems(&options);
+        if lines.is_empty() {
+            let survey = survey(&options)?;
+            (lines, notes) = (survey.problems, survey.notes);
+        }
+    }
+    if json {
+        print::json(&json!({ "data": { "problems": lines, "notes": notes } }))?;
+    } else {
+        lines.iter().chain(&notes).try_for_each(|it| print::line(it))?;
+    }
+    match lines.len() {
+        0 if json => Ok(()),
+        0 if config::is_found(path) => print::line("the configuration is valid"),
+        0 => print::line("no configuration file was found; the defaults apply"),
+        1 => Err(Error::invalid("1 problem")),
+        n => Err(Error::invalid(format!("{n} problems"))),
+    }
+}
+
+/// What the identity provider says of itself, if the configuration names one.
+fn survey(options: &Config) -> Result<Survey> {
+    let Some(oidc) = &options.oidc else { return Ok(Survey::default()) };
+    let provider = OidcProvider::new(oidc_options(oidc, options)?.settings)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    Ok(runtime
+        .map_err(Error::internal)?
+        .block_on(provider.survey(oidc.client_secret_file.is_some())))
 }
 
 /// What is wrong with the files that the configuration names. A key file is left out: systemd may provide it to the service

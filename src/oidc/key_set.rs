@@ -55,6 +55,11 @@ impl KeySet {
         Some(Self(known.collect()))
     }
 
+    /// Returns true if no key of it verifies anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The key that signed, if the set has it. Without an id it must be the only one for the algorithm.
     fn find(&self, id: Option<&str>, algorithm: &Algorithm) -> Option<&Material> {
         let fits = |it: &&PublicKey| {

@@ -1,6 +1,7 @@
 //! What a provider publishes about itself (OpenID Connect Discovery 1.0).
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::fault::Fault;
 use crate::egress::is_url;
@@ -14,13 +15,48 @@ pub(super) struct Metadata {
     pub(super) authorization_endpoint: String,
     pub(super) token_endpoint: String,
     pub(super) jwks_uri: String,
-    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) token_endpoint_auth_methods_supported: Offered,
+    #[serde(default)]
+    pub(super) id_token_signing_alg_values_supported: Offered,
+    #[serde(default)]
+    pub(super) response_types_supported: Offered,
+    #[serde(default)]
+    pub(super) response_modes_supported: Offered,
+    #[serde(default)]
+    pub(super) code_challenge_methods_supported: Offered,
     /// It names itself where it leads people back (RFC 9207).
     #[serde(default)]
     pub(super) authorization_response_iss_parameter_supported: bool,
     /// It can be asked for single claims.
     #[serde(default)]
     pub(super) claims_parameter_supported: bool,
+}
+
+/// What a list of the document has, apart from what is no text. Empty if there is no such list.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "Value")]
+pub(super) struct Offered(Vec<String>);
+
+impl From<Value> for Offered {
+    fn from(value: Value) -> Self {
+        let all = value.as_array().into_iter().flatten();
+        Self(all.filter_map(Value::as_str).map(str::to_owned).collect())
+    }
+}
+
+impl Offered {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    pub(super) fn has(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
+        self.iter().any(is_wanted)
+    }
 }
 
 /// How the service proves to be the client.
@@ -61,10 +97,8 @@ impl Metadata {
 
     /// How to send the client secret. The header is what the protocol has where a provider does not say.
     pub(super) fn proof(&self) -> Proof {
-        let has = |name: &str| {
-            let methods = self.token_endpoint_auth_methods_supported.as_ref();
-            methods.is_none_or(|all| all.iter().any(|it| it == name))
-        };
+        let methods = &self.token_endpoint_auth_methods_supported;
+        let has = |name: &str| methods.is_empty() || methods.has(|it| it == name);
         if has("client_secret_basic") || !has("client_secret_post") {
             Proof::Header
         } else {

@@ -13,12 +13,14 @@ mod key_set;
 mod metadata;
 mod provider;
 mod secret;
+mod survey;
 
 pub use claims::Claims;
 pub use fault::Fault;
 pub use flow::{Flow, LIFE_S};
 pub use provider::{Answered, OidcProvider, OidcSettings, Wanted};
 pub use secret::ClientSecret;
+pub use survey::Survey;
 
 /// The clock of the provider may differ from ours by so much.
 pub const LEEWAY_S: i64 = 60;

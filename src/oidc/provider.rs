@@ -17,6 +17,7 @@ use super::id_token::{self, Expected};
 use super::key_set::KeySet;
 use super::metadata::{self, Metadata, Proof};
 use super::secret::ClientSecret;
+use super::survey::Survey;
 use crate::clock::Time;
 use crate::egress::http::{Method, Request, header};
 use crate::egress::{Egress, EgressPolicy};
@@ -33,7 +34,7 @@ const N_AT_ONCE_MAX: usize = 8;
 const ANSWER_BYTES_MAX: u64 = 256 * 1_024;
 
 /// An error if a part of it has a wrong form.
-type MadeRequest = Result<Request<Bytes>, crate::egress::http::Error>;
+pub(super) type MadeRequest = Result<Request<Bytes>, crate::egress::http::Error>;
 
 /// What the configuration says of the provider.
 #[derive(Clone, Debug)]
@@ -217,6 +218,9 @@ impl OidcProvider {
     async fn read(&self) -> Result<(Metadata, KeySet), Fault> {
         let issuer = &self.settings.issuer;
         let metadata = Metadata::parse(&self.get(&metadata::url(issuer)).await?, issuer)?;
+        for problem in Survey::of(&metadata, self.settings.client_secret.is_some()).problems {
+            tracing::warn!("{problem}");
+        }
         let keys = self.read_keys(&metadata).await?;
         Ok((metadata, keys))
     }
@@ -227,20 +231,27 @@ impl OidcProvider {
         keys.ok_or_else(|| Fault::Unreachable(format!("{url}: this is not a set of keys")))
     }
 
-    async fn get(&self, url: &str) -> Result<Bytes, Fault> {
-        let request = Request::builder()
-            .method(Method::GET)
-            .uri(url)
-            .header(header::ACCEPT, "application/json")
-            .body(Bytes::new());
-        let (status, body) = self.send(url, request).await?;
+    pub(super) async fn get(&self, url: &str) -> Result<Bytes, Fault> {
+        let (status, body) = self.send(url, Self::request(url)).await?;
         if status != 200 {
             return Err(Fault::Unreachable(format!("{url}: it answered with status {status}")));
         }
         Ok(body)
     }
 
-    async fn send(&self, url: &str, request: MadeRequest) -> Result<(u16, Bytes), Fault> {
+    pub(super) fn request(url: &str) -> MadeRequest {
+        Request::builder()
+            .method(Method::GET)
+            .uri(url)
+            .header(header::ACCEPT, "application/json")
+            .body(Bytes::new())
+    }
+
+    pub(super) async fn send(
+        &self,
+        url: &str,
+        request: MadeRequest,
+    ) -> Result<(u16, Bytes), Fault> {
         let unreachable = |why: String| Fault::Unreachable(format!("{url}: {why}"));
         let request = request.map_err(|error| unreachable(error.to_string()))?;
         let fetched = self.egress.fetch(request, ANSWER_BYTES_MAX).await;

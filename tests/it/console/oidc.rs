@@ -3,6 +3,7 @@
 mod person;
 mod scripted;
 mod signature;
+mod survey;
 mod token;
 
 use serde_json::json;
