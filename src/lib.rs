@@ -2,7 +2,7 @@
 //!
 //! Floors, highest first; a module uses lower floors only, and `tests/tidy.rs` holds the table:
 //! cli > config > demo > serve > api web > work > app > auth connect mail oidc scan webhook > store import catalog egress background >
-//! engine paper > id clock secret page peer request text `toml_reader` blocking `fair_limit` > error.
+//! engine paper > id clock secret origin page peer request text `toml_reader` blocking `fair_limit` > error.
 //!
 //! What is absent matters: only `store/engine/redb` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`;
 //! only `egress` says `ureq`; only `scan` opens probe sockets; only `connect` asks the DNS; only `mail` says `lettre`; only
@@ -30,6 +30,7 @@ pub mod id;
 pub mod import;
 pub mod mail;
 pub mod oidc;
+pub mod origin;
 pub mod page;
 pub mod paper;
 pub mod passkey;

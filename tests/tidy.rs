@@ -18,6 +18,7 @@ const FLOORS: &[&[&str]] = &[
         "id",
         "clock",
         "secret",
+        "origin",
         "page",
         "peer",
         "poll",

@@ -4,7 +4,10 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use ipnetwork::IpNetwork;
 
+use crate::egress::http::header::HOST;
+use crate::egress::http::{HeaderMap, Version};
 use crate::error::{Error, Result};
+use crate::origin::{Origin, OriginScheme};
 
 /// Parses a network in CIDR notation. An address alone is a network of one address.
 ///
@@ -105,4 +108,30 @@ pub fn client_address(peer: IpAddr, forwarded: &[&[u8]], trusted: &[IpNetwork]) 
         address = hop.to_canonical();
     }
     CallerAddress::Ip(address)
+}
+
+/// Headers that proxies add to requests.
+pub const PROXY_HEADERS: [&str; 8] = [
+    "Forwarded",
+    "Via",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Port",
+    "X-Forwarded-Proto",
+    "X-Forwarded-Server",
+    "X-Real-IP",
+];
+
+/// Returns true if a program of this machine sent the request, as far as it shows: a proxy of this machine is loopback too, but
+/// its callers are not. Such a proxy adds a header, passes the name on that its callers asked for, or speaks HTTP/1.0.
+///
+/// A name that is not of this machine may also lead a browser here that another site gave the address to.
+#[must_use]
+pub fn is_of_this_machine(peer: IpAddr, version: Version, headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|it| it.to_str().ok());
+    let host = host.and_then(|it| Origin::at(OriginScheme::Http, it));
+    peer.to_canonical().is_loopback()
+        && Version::HTTP_11 <= version
+        && !PROXY_HEADERS.iter().any(|it| headers.contains_key(*it))
+        && host.is_some_and(|it| it.is_loopback())
 }

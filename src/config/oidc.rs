@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use super::reader::ConfigReader;
 use super::rule::path;
-use crate::egress::{self, is_url};
+use crate::egress::is_url;
+use crate::origin::Origin;
 use crate::toml_reader::{Ruled, Value, list, string, text, word, wrong};
 
 const NAME_CHARS: RangeInclusive<usize> = 1..=40;
@@ -91,10 +92,6 @@ fn check(it: &mut ConfigReader<'_>, config: &OidcConfig, public_url: Option<&str
                 "must begin with https:// for oidc.issuer: people come back to it with a code";
             it.clash(&["server.public_url", "oidc.issuer"], rule);
         }
-        Some(url) if url.split_once("://").is_some_and(|it| it.1.contains('/')) => {
-            let rule = "must not have a path for oidc.issuer: the console has none";
-            it.clash(&["server.public_url", "oidc.issuer"], rule);
-        }
         Some(_) => (),
     }
     let all = [&config.admin_values, &config.analyst_values, &config.viewer_values];
@@ -140,11 +137,8 @@ fn scope(value: &Value<'_>) -> Ruled<String> {
 
 /// Returns true for a plain URL of this machine.
 fn is_loopback(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("http://") else { return false };
+    let Some((scheme, rest)) = url.split_once("://") else { return false };
     let authority = rest.split('/').next().unwrap_or(rest);
-    let host = match authority.strip_prefix('[') {
-        Some(inside) => inside.split(']').next().unwrap_or(inside),
-        None => authority.split(':').next().unwrap_or(authority),
-    };
-    egress::is_loopback(host)
+    let origin = Origin::parse(&format!("{scheme}://{authority}"));
+    origin.is_some_and(|it| !it.is_https() && it.is_loopback())
 }

@@ -12,7 +12,7 @@ use super::oidc::{OidcConfig, oidc};
 use super::reader::{ConfigReader, Setting};
 use super::rule::{
     ByIndustry, acme_domains, by_industry, email, https_url, mail_sender, mail_server, network,
-    network_or_attached, origins, path, recipient, socket_addr, url,
+    network_or_attached, origins, path, public_url, recipient, socket_addr,
 };
 use crate::egress::is_loopback;
 use crate::mail::{MailTls, Mailbox};
@@ -100,7 +100,7 @@ pub struct Server {
     pub http_listen: Option<SocketAddr>,
     /// The file of the token with which other hosts read `/metrics`.
     pub metrics_token_file: Option<PathBuf>,
-    /// The absolute URL by which people reach the service, without a trailing slash. `None`: events have no links.
+    /// The origin at which people reach the service, as browsers write it. `None`: events have no links.
     pub public_url: Option<String>,
     /// Peers whose forwarding header is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
@@ -379,7 +379,7 @@ fn server(it: &mut ConfigReader<'_>) -> Server {
         certificate: files.or(acme),
         http_listen,
         metrics_token_file: it.find("server.metrics_token_file", path),
-        public_url: it.find("server.public_url", url),
+        public_url: it.find("server.public_url", public_url),
         trusted_proxies: it.get("server.trusted_proxies", list(N_NETWORKS, network)),
         connections_per_address: it.get("server.connections_per_address", number(CONNECTIONS)),
     }

@@ -9,6 +9,7 @@ use ipnetwork::IpNetwork;
 
 use crate::egress::is_url;
 use crate::mail::{self, Mailbox};
+use crate::origin::Origin;
 use crate::store::backup::is_recipient;
 use crate::toml_reader::{Ruled, Value, Wrong, list, number, string, table, wrong};
 
@@ -125,26 +126,44 @@ pub(super) fn socket_addr(value: &Value<'_>) -> Ruled<SocketAddr> {
     text.parse().or_else(|_| wrong(value, rule))
 }
 
-/// An absolute URL without a query or fragment. Its trailing slash is removed.
-pub(super) fn url(value: &Value<'_>) -> Ruled<String> {
+/// Where people reach the service: an origin, as browsers write it.
+pub(super) fn public_url(value: &Value<'_>) -> Ruled<String> {
+    let text = string(value)?;
+    if let Some(origin) = Origin::parse(text) {
+        return Ok(origin.to_string());
+    }
+    let sample = "https://posture.example.com";
+    let (scheme, rest) = text.split_once("://").unwrap_or_default();
+    if let Some((authority, path)) = rest.split_once('/')
+        && let Some(origin) = Origin::parse(&format!("{scheme}://{authority}"))
+        && !path.contains(['?', '#'])
+    {
+        let rule = format!(
+            "{text:?} has a path, and pages do not work below one; give the service a name or a port of its own, and write \
+             {:?}",
+            origin.to_string()
+        );
+        return wrong(value, rule);
+    }
+    wrong(value, format!("{text:?} is not a URL of a host, such as {sample:?}"))
+}
+
+/// An absolute URL that begins with `https`, without a query or fragment. Its trailing slash is removed.
+pub(super) fn https_url(value: &Value<'_>) -> Ruled<String> {
     let text = string(value)?;
     let url = text.strip_suffix('/').unwrap_or(text);
     if !is_url(url) || url.contains('?') || url.ends_with('/') {
-        let sample = "https://posture.example.com";
+        let sample = "https://acme.example.com/directory";
         let rule = format!("{text:?} is not an absolute URL without a query, such as {sample:?}");
         return wrong(value, rule);
+    }
+    if !url.get(..HTTPS.len()).is_some_and(|it| it.eq_ignore_ascii_case(HTTPS)) {
+        return wrong(value, "must begin with https://");
     }
     Ok(url.to_owned())
 }
 
-/// [`url`] that begins with `https`.
-pub(super) fn https_url(value: &Value<'_>) -> Ruled<String> {
-    let url = url(value)?;
-    if !url.starts_with("https://") {
-        return wrong(value, "must begin with https://");
-    }
-    Ok(url)
-}
+const HTTPS: &str = "https://";
 
 /// Names that a certificate is ordered for: each once, in lower case.
 pub(super) fn acme_domains(value: &Value<'_>) -> Ruled<Vec<String>> {

@@ -1,8 +1,8 @@
 //! Where passkeys are made and used: the relying party of Web Authentication.
 
-use std::net::IpAddr;
-
 use webauthn_rp::request::{AsciiDomain, RpId};
+
+use crate::origin::Origin;
 
 /// A site. Browsers hand its passkeys to no other.
 #[derive(Clone, Debug)]
@@ -13,27 +13,13 @@ pub struct Site {
 }
 
 impl Site {
-    /// The site at a URL, of which only the origin counts. `None`: browsers have no passkeys there. They need HTTPS, or
-    /// `localhost`, and a name in place of an address.
+    /// The site at an origin. `None`: browsers have no passkeys there. They need HTTPS, or `localhost`, and a name in place of
+    /// an address.
     #[must_use]
-    pub fn of(url: &str) -> Option<Self> {
-        let url = url.to_ascii_lowercase();
-        let (scheme, rest) = url.split_once("://")?;
-        let authority = rest.split('/').next()?;
-        let (host, port) = authority.split_once(':').unwrap_or((authority, ""));
-        let usual_port = match scheme {
-            "https" => "443",
-            "http" if host == "localhost" => "80",
-            _ => return None,
-        };
-        let is_port = port.is_empty() || port.parse::<u16>().is_ok();
-        if !is_port || host.parse::<IpAddr>().is_ok() {
-            return None;
-        }
-        let id = RpId::Domain(AsciiDomain::try_from(host.to_owned()).ok()?);
-        let is_usual = port.is_empty() || port == usual_port;
-        let port = if is_usual { String::new() } else { format!(":{port}") };
-        Some(Self { id, origin: format!("{scheme}://{host}{port}") })
+    pub fn of(origin: &Origin) -> Option<Self> {
+        let name = origin.name().filter(|_| origin.is_https() || origin.is_loopback())?;
+        let id = RpId::Domain(AsciiDomain::try_from(name.to_owned()).ok()?);
+        Some(Self { id, origin: origin.to_string() })
     }
 
     /// The domain that its passkeys are for.

@@ -24,6 +24,7 @@ use crate::blocking;
 use crate::clock::Clock;
 use crate::engine::catalog::Catalog;
 use crate::error::{Chain, Error, Result};
+use crate::origin::Origin;
 use crate::secret::Sealer;
 use crate::serve::certificate::{CertificateSource, Presented};
 use crate::serve::http::limit::ConnectionLimits;
@@ -219,13 +220,13 @@ pub fn load_catalog() -> Result<Catalog> {
 }
 
 /// Where people reach the console: what the configuration says, or the first name of an ordered certificate.
-fn console_url(options: &ServeOptions) -> Option<String> {
+fn console_url(options: &ServeOptions) -> Option<Origin> {
     let named = match &options.certificate {
         Some(CertificateSource::Acme(acme)) => acme.domains.first(),
         Some(CertificateSource::Files(_)) | None => None,
     };
     let named = named.map(|it| format!("https://{it}:{}", options.listen.port()));
-    options.app.public_url.clone().or(named)
+    options.app.public_url.clone().or(named).and_then(|it| Origin::parse(&it))
 }
 
 /// Serves on the listeners until `until` is done, then stops: no new connections, requests in progress finish, tasks stop, the store

@@ -132,6 +132,7 @@ async fn answer(mut request: Request, reached: mpsc::Sender<()>) -> poem::Result
         }
         "/hello" => "hello".to_owned(),
         "/target" => format!("{} {}", request.method(), request.uri()),
+        "/host" => request.header("Host").unwrap_or("none").to_owned(),
         "/echo" => request.take_body().into_string().await?,
         "/deaf" => return Err(poem::Error::from_status(StatusCode::UNAUTHORIZED)),
         "/large" => "x".repeat(LARGE_BYTES),

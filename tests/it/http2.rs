@@ -171,6 +171,7 @@ fn requests_on_one_connection_do_not_wait_for_each_other() {
     client.get("/absent").refuses(404, "NOT_FOUND");
     let answer = client.ask(request(Method::POST, "/deaf", &"x".repeat(1_000_000)));
     answer.refuses(401, "UNAUTHORIZED");
+    assert_eq!(client.get("/host").body, NAME, "the application finds it where others send it");
     let head = client.ask(request(Method::HEAD, "/hello", ""));
     assert_eq!((head.status, head.length.as_deref(), &*head.body), (200, Some("5"), ""));
     assert_eq!(client.get("/hello").length.as_deref(), Some("5"));

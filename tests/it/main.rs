@@ -38,6 +38,7 @@ mod manage;
 mod mfa;
 mod network;
 mod openapi;
+mod origin;
 mod packaging;
 mod page;
 mod postgres;

@@ -225,11 +225,23 @@ fn refuse_target(parts: &mut Parts) -> Option<Response> {
         let http = [Some("http"), Some("https")].contains(&parts.uri.scheme_str());
         let path = parts.uri.path_and_query().filter(|_| http).cloned();
         match path.map(Uri::from) {
-            Some(path) => parts.uri = path,
+            Some(path) => {
+                name_host(parts);
+                parts.uri = path;
+            }
             None => return Some(invalid("the request target is not a path")),
         }
     }
     (!parts.uri.path().starts_with('/')).then(|| invalid("the request target is not a path"))
+}
+
+/// HTTP/2 names the host in the target alone: the application finds it in one place.
+fn name_host(parts: &mut Parts) {
+    let authority = parts.uri.authority().filter(|_| !parts.headers.contains_key(HOST));
+    let host = authority.and_then(|it| HeaderValue::from_str(it.as_str()).ok());
+    if let Some(host) = host {
+        parts.headers.insert(HOST, host);
+    }
 }
 
 fn uri_bytes(uri: &Uri) -> usize {

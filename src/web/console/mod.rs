@@ -35,6 +35,7 @@ use crate::app::App;
 use crate::fair_limit::FairLimit;
 use crate::store::AccountKey;
 use crate::web::asset::{CSS, SCRIPT, SVG, file};
+use crate::origin::Origin;
 use crate::web::see_other;
 use page::Shown;
 use session::{CONFIRM, Gate, MFA, PASSWORD, SESSIONS, SIGN_IN, SIGN_OUT};
@@ -56,7 +57,9 @@ pub struct Console {
     /// Proxies that are believed about whom a request is from, and whether it came over HTTPS.
     trusted_proxies: Vec<IpNetwork>,
     /// Where people reach the console, as the configuration says.
-    url: Option<String>,
+    url: Option<Origin>,
+    /// With which what a proxy sends may be read.
+    check_codes: CheckCodes,
     templates: Environment<'static>,
     /// Lists that are collected for a file, which are in memory as a whole.
     lists: FairLimit<AccountKey>,
@@ -70,7 +73,7 @@ impl Console {
         operations: Answering,
         summaries: BTreeMap<String, String>,
         trusted_proxies: Vec<IpNetwork>,
-        url: Option<String>,
+        url: Option<Origin>,
     ) -> Arc<Self> {
         let templates = template::environment(&app, summaries);
         let lists = FairLimit::new(list::N_AT_ONCE_MAX, list::N_AT_ONCE_PER_USER);

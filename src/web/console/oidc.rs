@@ -7,14 +7,15 @@ use super::Console;
 use super::call::{Pairs, find};
 use super::page::problem;
 use super::session::{
-    Gate, OPEN_WAY, begun, browser, enter, find_cookie, next, status, with_header,
+    Gate, begun, browser, closed_way, enter, find_cookie, next, status, with_header,
 };
 use super::visit::{Visit, query};
-use super::way::{Way, is_at};
+use super::way::is_at;
 use crate::app::access::console_session::Browser;
 use crate::app::access::oidc::OidcReturn;
 use crate::error::Error;
 use crate::oidc::{Answered, LIFE_S};
+use crate::origin::Origin;
 use crate::request::Noted;
 use crate::store::global::audit::{Act, AuditOutcome, PendingAct};
 use crate::store::global::user::User;
@@ -50,12 +51,15 @@ async fn begin(
     visit: Option<&Visit>,
     next: &str,
 ) -> Response {
-    let way = Way::of(request, &console.trusted_proxies);
-    if way == Way::Open {
-        return problem(console, None, StatusCode::FORBIDDEN, OPEN_WAY);
-    }
-    let public_url = console.app.options.public_url.as_deref().unwrap_or_default();
-    if console.app.oidc_name().is_some() && !is_at(request, way, public_url) {
+    let way = match closed_way(console, request) {
+        Ok(way) => way,
+        Err(instead) => return *instead,
+    };
+    let public_url = console.app.options.public_url.as_deref().and_then(Origin::parse);
+    if console.app.oidc_name().is_some()
+        && let Some(public_url) = public_url
+        && !is_at(request, way, &public_url)
+    {
         // The provider leads back there, where the browser would not have the cookie.
         let message = format!(
             "Signing in at the identity provider works at {public_url} alone, which is server.public_url of the configuration. \
@@ -75,10 +79,10 @@ async fn begin(
 
 /// `GET /sign-in/oidc/callback`
 pub(super) async fn finish(console: &Console, request: &Request) -> Response {
-    let way = Way::of(request, &console.trusted_proxies);
-    if way == Way::Open {
-        return problem(console, None, StatusCode::FORBIDDEN, OPEN_WAY);
-    }
+    let way = match closed_way(console, request) {
+        Ok(way) => way,
+        Err(instead) => return *instead,
+    };
     let visit = enter(console, request, Gate::SignedIn).await.ok();
     let query = query(request);
     let browser = browser(console, request);

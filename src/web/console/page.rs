@@ -12,6 +12,7 @@ use super::Console;
 use super::call::{Answer, Pairs, Sent, call, fill, find, with_query};
 use super::tables::{self, Need, Page, Read};
 use super::visit::Visit;
+use super::way::Refusal;
 use crate::store::global::user::Role;
 use crate::web::asset::HTML;
 
@@ -173,6 +174,16 @@ pub(super) fn problem(
     model.insert("status", Value::from(status.as_u16()));
     model.insert("message", Value::from(message));
     render(console, "problem", status, &model)
+}
+
+/// A page that says why its request is refused for the way that it came.
+pub(super) fn refused_way(console: &Console, visit: Option<&Visit>, refusal: Refusal) -> Response {
+    let mut model = visit.map_or_else(|| bare(console), |it| model(console, it));
+    let status = StatusCode::FORBIDDEN;
+    model.insert("status", Value::from(status.as_u16()));
+    model.insert("paragraphs", Value::from(Serde(refusal.paragraphs)));
+    model.insert("seen", Value::from(Serde(refusal.seen)));
+    render(console, "refused-way", status, &model)
 }
 
 pub(super) fn render(

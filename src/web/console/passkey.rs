@@ -255,7 +255,7 @@ fn render(
 
 /// The site that a request is at, for passkeys.
 fn site_of(console: &Console, request: &Request, way: Way) -> Result<Site> {
-    site(request, way, console.url.as_deref()).map_err(Error::conflict)
+    site(request, way, console.url.as_ref()).map_err(Error::conflict)
 }
 
 fn answered<'a>(request: &'a Request, way: Way, form: &'a Pairs) -> Answered<'a> {

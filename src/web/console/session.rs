@@ -13,7 +13,7 @@ use super::call::{Pairs, Sent, call, find};
 use super::page::{self, Model, problem};
 use super::tables::Page;
 use super::visit::{Visit, query};
-use super::way::{Way, is_own_form, site};
+use super::way::{Way, foreign_form, is_own_form, open_way, site};
 use super::{Console, form};
 use crate::app::access::console_session::Browser;
 use crate::app::access::mfa::MfaState;
@@ -34,13 +34,6 @@ pub(super) const SESSIONS: &str = "/me/sessions";
 /// The field of a form that only this session's pages can have.
 pub(super) const TOKEN: &str = "token";
 
-pub(super) const OPEN_WAY: &str = "Signing in is refused here: this page came over plain HTTP from another machine, and \
-                        everybody on the way could read your password. Turn HTTPS on with server.tls_cert or \
-                        server.acme_domains of the configuration, or put a proxy with HTTPS in front and name it \
-                        in server.trusted_proxies; the guide “Install” says how. On the machine of the service \
-                        itself, http://localhost works.";
-pub(super) const FOREIGN_FORM: &str = "This form was sent from another site, or by a browser that does not say from where. \
-                            Nothing was done. Open the page here and try again.";
 pub(super) const OLD_FORM: &str = "This form is of a session that has ended. Nothing was done. Go back, reload the page and try again.";
 
 /// How much a page asks of who looks at it.
@@ -131,18 +124,40 @@ pub(super) async fn enter_with_form(
     gate: Gate,
 ) -> Result<(Visit, Pairs), Box<Response>> {
     let visit = enter(console, request, gate).await?;
-    let refuse = |message| Box::new(problem(console, Some(&visit), StatusCode::FORBIDDEN, message));
-    if !is_own_form(request, visit.way) {
-        return Err(refuse(FOREIGN_FORM));
-    }
+    require_own_form(console, request, visit.way, Some(&visit))?;
     let form = form::read(request).await.map_err(|message| {
         Box::new(problem(console, Some(&visit), StatusCode::BAD_REQUEST, message))
     })?;
     if !has_token(&visit, &form) {
-        return Err(refuse(OLD_FORM));
+        return Err(Box::new(problem(console, Some(&visit), StatusCode::FORBIDDEN, OLD_FORM)));
     }
     Ok((visit, form))
 }
+/// # Errors
+/// What to answer instead, if no page of this console sent the form.
+pub(super) fn require_own_form(
+    console: &Console,
+    request: &Request,
+    way: Way,
+    visit: Option<&Visit>,
+) -> Result<(), Box<Response>> {
+    if is_own_form(request, way, console.url.as_ref()) {
+        return Ok(());
+    }
+    Err(Box::new(page::refused_way(console, visit, foreign_form(way, request))))
+}
+
+/// The way of a request, unless it could give a password away.
+///
+/// # Errors
+/// What to answer instead.
+pub(super) fn closed_way(console: &Console, request: &Request) -> Result<Way, Box<Response>> {
+    match Way::of(request, &console.trusted_proxies) {
+        Way::Open => Err(Box::new(page::refused_way(console, None, open_way(console, request)))),
+        way @ (Way::Encrypted | Way::Proxied | Way::Loopback) => Ok(way),
+    }
+}
+
 
 pub(super) fn has_token(visit: &Visit, form: &Pairs) -> bool {
     let given = find(form, TOKEN).unwrap_or_default();
@@ -194,8 +209,8 @@ pub(super) fn act(request: &Request, action: &'static str) -> PendingAct {
 
 /// `GET /sign-in`
 pub(super) async fn show_sign_in(console: &Console, request: &Request) -> Response {
-    if Way::of(request, &console.trusted_proxies) == Way::Open {
-        return problem(console, None, StatusCode::FORBIDDEN, OPEN_WAY);
+    if let Err(instead) = closed_way(console, request) {
+        return *instead;
     }
     let query = query(request);
     let next = next(find(&query, "next"));
@@ -224,7 +239,7 @@ pub(super) fn show_sign_in_form(
     model.insert("form", Value::from(BTreeMap::from([("name", form.name.to_owned())])));
     model.insert("needs_code", Value::from(form.needs_code));
     model.insert("oidc", Value::from(Serde(console.app.oidc_name())));
-    let has_site = site(request, way, console.url.as_deref()).is_ok();
+    let has_site = site(request, way, console.url.as_ref()).is_ok();
     model.insert("passkeys", Value::from(has_site));
     render(console, "sign-in", model, said, next)
 }
@@ -237,16 +252,11 @@ pub(super) async fn enter_anyone(
     console: &Console,
     request: &mut Request,
 ) -> Result<(Way, Pairs), Box<Response>> {
-    let way = Way::of(request, &console.trusted_proxies);
-    let refuse = |status, message| Box::new(problem(console, None, status, message));
-    if way == Way::Open {
-        return Err(refuse(StatusCode::FORBIDDEN, OPEN_WAY));
-    }
-    if !is_own_form(request, way) {
-        return Err(refuse(StatusCode::FORBIDDEN, FOREIGN_FORM));
-    }
+    let way = closed_way(console, request)?;
+    require_own_form(console, request, way, None)?;
     let form = form::read(request).await;
-    form.map(|it| (way, it)).map_err(|message| refuse(StatusCode::BAD_REQUEST, message))
+    form.map(|it| (way, it))
+        .map_err(|message| Box::new(problem(console, None, StatusCode::BAD_REQUEST, message)))
 }
 
 /// The answer to a sign-in, with the session that it began in place of the one of before.
@@ -340,7 +350,7 @@ pub(super) fn show_confirm_form(
     let (app, user) = (&console.app, &visit.signed_in.user);
     let mut model = page::model(console, visit);
     model.insert("needs_code", Value::from(app.mfa_state(user) == MfaState::On));
-    let has_site = site(request, visit.way, console.url.as_deref()).is_ok();
+    let has_site = site(request, visit.way, console.url.as_ref()).is_ok();
     let has_passkey = has_site && !app.list_passkeys(user.id).is_empty();
     model.insert("passkeys", Value::from(has_passkey));
     model.insert("needs_passkey", Value::from(app.must_use_passkey(user)));

@@ -54,6 +54,7 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "password",
     "portfolio-schedules",
     "problem",
+    "refused-way",
     "requirement",
     "risk",
     "risks",

@@ -8,10 +8,9 @@ use tokio::io::AsyncReadExt;
 use super::Console;
 use super::call::{Answer, Pairs, Sent, call, fill, refused};
 use super::page::problem;
-use super::session::{FOREIGN_FORM, Gate, OLD_FORM, enter, has_token};
+use super::session::{Gate, OLD_FORM, enter, has_token, require_own_form};
 use super::tables::Action;
 use super::visit::Visit;
-use super::way::is_own_form;
 
 /// A form with more fields before its file is refused.
 const N_FIELDS_MAX: usize = 20;
@@ -58,9 +57,7 @@ pub(super) async fn call_with_file(
 ) -> Result<(Visit, Pairs, Answer), Box<Response>> {
     let visit = enter(console, request, gate).await?;
     let refuse = |status, message| Box::new(problem(console, Some(&visit), status, message));
-    if !is_own_form(request, visit.way) {
-        return Err(refuse(StatusCode::FORBIDDEN, FOREIGN_FORM));
-    }
+    require_own_form(console, request, visit.way, Some(&visit))?;
     let mut body = RequestBody::new(request.take_body());
     let broken = || {
         refuse(

@@ -278,6 +278,20 @@ fn over_https_the_cookie_is_of_this_host_alone() {
     let cookie = led.header("set-cookie").unwrap();
     assert!(cookie.starts_with("__Host-posture-oidc="), "{cookie}");
     assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=600"), "{cookie}");
+    // A proxy may have changed the port, or have put a name of its own network in the place of that in the browser.
+    for (host, status) in [
+        ("posture.example.com:443", 303),
+        ("POSTURE.example.com.", 303),
+        ("posture.example.com:8080", 303),
+        ("10.0.0.5", 303),
+        ("posture", 303),
+        ("other.example.com", 409),
+    ] {
+        let [for_, proto, _] = https;
+        let led =
+            send(posture.address, "GET", "/sign-in/oidc", &[for_, proto, ("Host", host)], b"");
+        assert_eq!(led.status, status, "{host}: {}", led.text());
+    }
     // Nobody is led anywhere over a way that others can read.
     for path in ["/sign-in/oidc", "/sign-in/oidc/callback?state=a&code=b"] {
         let open = send(posture.address, "GET", path, &[("X-Forwarded-Proto", "http")], b"");

@@ -255,6 +255,7 @@ fn passkeys_work_where_the_console_has_a_name() {
     for (url, host) in [
         ("https://posture.example.com", "posture.example.com"),
         ("https://Posture.example.com:443", "posture.example.com"),
+        ("https://posture.example.com", "posture.example.com:443"),
         ("https://posture.example.com:8443", "posture.example.com:8443"),
     ] {
         let (offered, asked) = at(Some(url), host);
