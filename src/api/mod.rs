@@ -21,7 +21,7 @@ use crate::poll::PollWatch;
 use crate::store::{ClientSnapshot, ClientStore};
 use document::DOCUMENT;
 use edge::metric::Metrics;
-use edge::metrics_token::MetricsToken;
+use edge::metrics_token::MetricsAccess;
 use edge::operation::Operations;
 use edge::page_cache::{PageCache, PageKey};
 use edge::traffic::Traffic;
@@ -48,7 +48,7 @@ impl Group {
 /// The part of the configuration that requests need.
 pub struct WebOptions {
     pub trusted_proxies: Vec<IpNetwork>,
-    pub metrics_token: Option<MetricsToken>,
+    pub metrics_access: MetricsAccess,
 }
 
 /// What answers requests, and what counts the answers.
@@ -64,8 +64,7 @@ pub struct Web {
     pub app: Arc<App>,
     pub cache: PageCache,
     pub metrics: Metrics,
-    /// With which other hosts read the metrics.
-    pub metrics_token: Option<MetricsToken>,
+    pub metrics_access: MetricsAccess,
     /// Peers whose `X-Forwarded-For` header is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
     /// Set once the log said that a proxy is not configured.
@@ -74,14 +73,14 @@ pub struct Web {
 
 impl Web {
     fn new(app: Arc<App>, options: WebOptions, traffic: Arc<Traffic>) -> Arc<Self> {
-        let WebOptions { trusted_proxies, metrics_token } = options;
+        let WebOptions { trusted_proxies, metrics_access } = options;
         let cache = PageCache::new(edge::page_cache::CACHE_BYTES);
         let metrics = Metrics::new(traffic, Arc::clone(&app.polls));
         Arc::new(Self {
             app,
             cache,
             metrics,
-            metrics_token,
+            metrics_access,
             trusted_proxies,
             untrusted_proxy: Once::new(),
         })

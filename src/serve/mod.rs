@@ -17,7 +17,7 @@ use ipnetwork::IpNetwork;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::api::edge::metrics_token::MetricsToken;
+use crate::api::edge::metrics_token::{MetricsAccess, MetricsToken};
 use crate::api::{self, SharedService, WebOptions};
 use crate::app::{self, App};
 use crate::blocking;
@@ -115,7 +115,7 @@ impl Opened {
         let app = Arc::new(app);
         let web_options = WebOptions {
             trusted_proxies: options.trusted_proxies.clone(),
-            metrics_token: options.metrics_token.clone(),
+            metrics_access: metrics_access(options),
         };
         let (shown, proxies) = (Arc::clone(&app), options.trusted_proxies.clone());
         let url = console_url(options);
@@ -221,6 +221,14 @@ pub fn load_catalog() -> Result<Catalog> {
 
 /// Where people reach the console: what the configuration says, or the first name of an ordered certificate.
 fn console_url(options: &ServeOptions) -> Option<Origin> {
+fn metrics_access(options: &ServeOptions) -> MetricsAccess {
+    let people_come_over_https = console_url(options).is_some_and(|it| it.is_https());
+    let has_unknown_proxy = people_come_over_https
+        && options.certificate.is_none()
+        && options.trusted_proxies.is_empty();
+    MetricsAccess { token: options.metrics_token.clone(), has_unknown_proxy }
+}
+
     let named = match &options.certificate {
         Some(CertificateSource::Acme(acme)) => acme.domains.first(),
         Some(CertificateSource::Files(_)) | None => None,

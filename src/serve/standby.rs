@@ -11,8 +11,9 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::api::SharedService;
-use crate::api::edge::layer::{metrics_response, require_scraper};
-use crate::api::edge::metrics_token::MetricsToken;
+use crate::api::edge::exposition;
+use crate::api::edge::layer::require_scraper;
+use crate::api::edge::metrics_token::MetricsAccess;
 use crate::api::edge::node_metric;
 use crate::api::edge::traffic::Traffic;
 use crate::api::wire::problem;
@@ -24,8 +25,8 @@ use crate::error::{Code, Error, Result};
 use crate::peer::Peer;
 use crate::serve::certificate::{self, Presented};
 use crate::serve::{
-    CertificateSource, PublicListeners, ServeOptions, http, key_file, limits, open_control_socket,
-    open_store, store_options,
+    CertificateSource, PublicListeners, ServeOptions, http, key_file, limits, metrics_access,
+    open_control_socket, open_store, store_options,
 };
 use crate::store::{ActiveNode, Glimpse, Store};
 
@@ -73,7 +74,7 @@ struct Standby {
     active: Mutex<(ActiveNode, Instant)>,
     /// Why it could not take over now.
     problem: Mutex<Option<String>>,
-    metrics_token: Option<MetricsToken>,
+    metrics_access: MetricsAccess,
 }
 
 /// Answers 503 and the name of the node that has the database, until no other has it and it is open here. Then the listeners
@@ -93,9 +94,9 @@ async fn stand_by(
         active.name
     );
     options.supervisor.tell("READY=1");
-    let metrics_token = options.metrics_token.clone();
     let active = Mutex::new((active, Instant::now()));
-    let standby = Arc::new(Standby { active, problem: Mutex::default(), metrics_token });
+    let metrics_access = metrics_access(options);
+    let standby = Arc::new(Standby { active, problem: Mutex::default(), metrics_access });
     let answering = standby.clone();
     let endpoint = make_sync(move |request: Request| answering.answer(&request));
     let service = SharedService {
@@ -199,8 +200,11 @@ impl Standby {
         let is_here = matches!(request.data::<Peer>(), Some(Peer::Socket { .. }));
         let mut response = match path {
             "/healthz" => json_response(&json!({ "data": { "status": "ok" } })),
-            "/metrics" => match require_scraper(request, self.metrics_token.as_ref()) {
-                Ok(()) => metrics_response(metrics(&active, self.problem().is_none())),
+            "/metrics" => match require_scraper(request, &self.metrics_access) {
+                Ok(()) => {
+                    let text = metrics(&active, self.problem().is_none());
+                    exposition::respond(text, request.headers())
+                }
                 Err(refused) => problem::respond(&refused),
             },
             "/api/system" if is_here => json_response(&state(&active, self.problem().as_deref())),

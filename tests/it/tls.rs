@@ -172,7 +172,7 @@ fn plain_http_leads_pages_to_https_and_refuses_credentials() {
     for method in ["GET", "HEAD"] {
         let answer = send(plain, method, "/docs/install?a=b", &[], &[]);
         assert_eq!(answer.status, 308);
-        let location = format!("https://posture:{port}/docs/install?a=b");
+        let location = format!("https://localhost:{port}/docs/install?a=b");
         assert_eq!(answer.header("location"), Some(&*location));
         assert_eq!(answer.header("strict-transport-security"), None);
     }

@@ -144,3 +144,106 @@ fn every_operation_has_a_name_of_its_own() {
     }
     assert_eq!(n, openapi::operations().len());
 }
+
+/// A scrape with these headers; its kind and its text.
+fn scrape_with(posture: &Posture, headers: &[(&str, &str)]) -> (String, String) {
+    let answer = send(posture.address, "GET", "/metrics", headers, b"");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    (answer.header("content-type").unwrap().to_owned(), answer.text())
+}
+
+#[test]
+fn a_scraper_gets_the_format_that_it_likes_more() {
+    let posture = Posture::start();
+    let open = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let text = "text/plain; version=0.0.4; charset=utf-8";
+    for (accept, kind) in [
+        ("*/*", open),
+        ("text/html,*/*;q=0.8", open),
+        ("text/plain;version=0.0.4", text),
+        ("text/plain; version=0.0.4; q=0.5, */*; q=0.1", text),
+        ("TEXT/PLAIN", text),
+        ("text/*", text),
+        (
+            "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+            open,
+        ),
+        ("application/openmetrics-text;q=0.2,text/plain;version=0.0.4;q=0.5", text),
+        ("text/plain;q=0", open),
+        ("application/json", open),
+    ] {
+        assert_eq!(scrape_with(&posture, &[("Accept", accept)]).0, kind, "{accept}");
+    }
+    let (kind, shown) = scrape_with(&posture, &[]);
+    assert_eq!(kind, open);
+    let (_, plain) = scrape_with(&posture, &[("Accept", "text/plain")]);
+    // A family has the name of its samples, and each has a type.
+    let mut kinds = std::collections::BTreeMap::new();
+    for line in plain.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+            kinds.insert(name, kind);
+        } else if line.starts_with('#') {
+            assert!(line.starts_with("# HELP "), "{line}");
+        } else {
+            let sample = line.split(['{', ' ']).next().unwrap();
+            let ends = ["_bucket", "_count", "_sum"].map(|it| sample.strip_suffix(it));
+            let names = ends.into_iter().flatten().chain([sample]);
+            assert_eq!(names.filter(|it| kinds.contains_key(it)).count(), 1, "{line}");
+        }
+    }
+    let n_families = |text: &str| text.matches("# TYPE ").count();
+    assert_eq!(n_families(&plain), n_families(&shown));
+    let samples = |text: &str| {
+        let names = text.lines().filter(|it| !it.starts_with('#'));
+        names.map(|it| it.rsplit_once(' ').unwrap().0.to_owned()).collect::<Vec<_>>()
+    };
+    // The scrapes before count as well.
+    assert_eq!(samples(&plain), samples(&scrape_with(&posture, &[]).1));
+}
+
+#[test]
+fn only_a_program_of_this_machine_reads_the_metrics_without_a_token() {
+    let posture = Posture::start();
+    let status = |posture: &Posture, headers: &[(&str, &str)]| {
+        send(posture.address, "GET", "/metrics", headers, b"").status
+    };
+    for host in ["localhost", "LOCALHOST:8080", "127.0.0.1", "[::1]:8080"] {
+        assert_eq!(status(&posture, &[("Host", host)]), 200, "{host}");
+    }
+    // A proxy that passes the name on, and a page of another site whose name leads here.
+    for host in ["posture.example.com", "localhost.evil.example", "10.0.0.5:8080", "posture"] {
+        assert_eq!(status(&posture, &[("Host", host)]), 404, "{host}");
+    }
+    let traces = [
+        "Forwarded",
+        "Via",
+        "X-Forwarded-For",
+        "X-Forwarded-Host",
+        "X-Forwarded-Port",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Server",
+        "X-Real-IP",
+    ];
+    for name in traces {
+        assert_eq!(status(&posture, &[(name, "x")]), 404, "{name}");
+    }
+    // As nginx asks, unless it is told not to.
+    let mut old = TcpStream::connect(posture.address).unwrap();
+    old.write_all(b"GET /metrics HTTP/1.0\r\nHost: 127.0.0.1:8080\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    old.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.0 404 "), "{answer}");
+    // People come through a proxy that is not named: who asks here may be anyone.
+    let hidden = |is_named: bool| {
+        Posture::start_with(|it| {
+            it.app.public_url = Some("https://posture.example.com".to_owned());
+            if is_named {
+                it.trusted_proxies = vec!["192.0.2.1/32".parse().unwrap()];
+            }
+        })
+    };
+    assert_eq!(status(&hidden(false), &[]), 404);
+    assert_eq!(status(&hidden(true), &[]), 200);
+}

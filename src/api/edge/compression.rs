@@ -36,7 +36,7 @@ fn coding(text: &str) -> (&str, u16) {
 }
 
 /// Reads a number from 0 to 1 with up to three decimals.
-fn thousandths(text: &str) -> Option<u16> {
+pub(super) fn thousandths(text: &str) -> Option<u16> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let is_weight = matches!(whole, "0" | "1")
         && decimals.len() <= 3

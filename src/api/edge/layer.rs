@@ -8,12 +8,14 @@ use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
 
 use super::caller::{CallerSlot, Noted, client_address, web};
 use super::compression::{accepts_gzip, compress, vary};
+use super::exposition;
 use super::metric::{Figures, MemoryUse, resident_bytes};
-use super::metrics_token::MetricsToken;
+use super::metrics_token::MetricsAccess;
 use super::operation::Operations;
 use crate::api::Web;
 use crate::api::wire::problem;
 use crate::auth::limit::{Standing, UNLIMITED, WINDOWS_S};
+use crate::auth::network::is_of_this_machine;
 use crate::error::{Error, Result};
 use crate::peer::Peer;
 use crate::request;
@@ -197,49 +199,39 @@ fn readiness(web: &Web) -> Response {
     problem::respond(&Error::unavailable("the database does not accept writes"))
 }
 
-/// Headers that a proxy adds to requests.
-const PROXY_HEADERS: [&str; 4] = ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"];
-
 /// The metrics, for loopback, the control socket, and whoever has the token.
 pub fn metrics() -> RouteMethod {
     get(make(async |request: Request| show_metrics(&request).await))
 }
 
 async fn show_metrics(request: &Request) -> Response {
-    if let Err(refused) = require_scraper(request, web(request).metrics_token.as_ref()) {
+    if let Err(refused) = require_scraper(request, &web(request).metrics_access) {
         return problem::respond(&refused);
     }
-    metrics_response(metrics_text(web(request)).await)
+    exposition::respond(metrics_text(web(request)).await, request.headers())
 }
 
 /// # Errors
 /// `NotFound` or `Unauthenticated` if the metrics are not for this caller.
-pub fn require_scraper(request: &Request, token: Option<&MetricsToken>) -> Result<()> {
-    let local = match request.data::<Peer>() {
-        // A proxy on this machine is loopback too, but its callers are not.
+pub fn require_scraper(request: &Request, access: &MetricsAccess) -> Result<()> {
+    let is_local = match request.data::<Peer>() {
         Some(Peer::Tcp(peer)) => {
-            let is_proxied = PROXY_HEADERS.iter().any(|it| request.headers().contains_key(*it));
-            peer.ip().is_loopback() && !is_proxied
+            !access.has_unknown_proxy
+                && is_of_this_machine(peer.ip(), request.version(), request.headers())
         }
         Some(Peer::Socket { .. }) => true,
         None => false,
     };
-    if local {
+    if is_local {
         return Ok(());
     }
-    let token = token.ok_or_else(|| Error::not_found("path not found"))?;
+    let token = access.token.as_ref().ok_or_else(|| Error::not_found("path not found"))?;
     let given = request.header(header::AUTHORIZATION);
     if given.and_then(|it| it.strip_prefix("Bearer ")).is_some_and(|it| token.is(it)) {
         return Ok(());
     }
     let rule = "send the token of server.metrics_token_file as Authorization: Bearer";
     Err(Error::unauthenticated(rule))
-}
-
-pub fn metrics_response(text: String) -> Response {
-    Response::builder()
-        .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")
-        .body(text)
 }
 
 async fn metrics_text(web: &Web) -> String {

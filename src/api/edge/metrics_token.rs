@@ -1,4 +1,4 @@
-//! The token with which other hosts read the metrics.
+//! Who reads the metrics, and the token with which other hosts do.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -13,6 +13,16 @@ use crate::error::{Error, Result};
 /// A shorter token could be guessed.
 const CHARS_MIN: usize = 32;
 const CHARS_MAX: usize = 512;
+
+/// Who may read the metrics, besides programs of this machine.
+#[derive(Clone, Debug)]
+pub struct MetricsAccess {
+    /// With which everyone may.
+    pub token: Option<MetricsToken>,
+    /// People come over HTTPS, which this process does not speak, through a proxy that the configuration does not name: any
+    /// request of this machine may be from anywhere.
+    pub has_unknown_proxy: bool,
+}
 
 /// Not shown by `Debug`.
 #[derive(Clone)]

@@ -2,6 +2,7 @@
 
 pub mod caller;
 mod compression;
+pub mod exposition;
 pub mod layer;
 pub mod metric;
 pub mod metrics_token;

@@ -118,7 +118,7 @@ fn write_request(
     let length = body.len().to_string();
     let mut lines = vec![format!("{method} {path} HTTP/1.1")];
     if headers.iter().all(|it| it.0 != "Host") {
-        lines.push("Host: posture".to_owned());
+        lines.push("Host: localhost".to_owned());
     }
     lines.push("Connection: close".to_owned());
     lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
