@@ -33,6 +33,8 @@ const MAIL_TLS: [(&str, MailTls); 3] =
 const N_NETWORKS: RangeInclusive<usize> = 0..=256;
 const CACHE_MIB: RangeInclusive<u32> = 8..=65_536;
 const CONNECTIONS: RangeInclusive<u32> = 8..=4_096;
+/// From what holds for everyone to the age at which each connection ends.
+const PROXY_IDLE_S: RangeInclusive<u32> = 10..=600;
 const CALLS: RangeInclusive<u32> = 1..=100_000_000;
 const PACKETS_PER_S: RangeInclusive<u32> = 1..=1_000_000;
 const PER_HOST_CONNECTIONS: RangeInclusive<u32> = 1..=256;
@@ -104,6 +106,8 @@ pub struct Server {
     pub public_url: Option<String>,
     /// Peers whose forwarding header is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
+    /// How long a trusted proxy may keep an idle connection.
+    pub proxy_idle_timeout_s: u32,
     /// Open connections of one address that is neither loopback nor a trusted proxy.
     pub connections_per_address: u32,
 }
@@ -381,6 +385,7 @@ fn server(it: &mut ConfigReader<'_>) -> Server {
         metrics_token_file: it.find("server.metrics_token_file", path),
         public_url: it.find("server.public_url", public_url),
         trusted_proxies: it.get("server.trusted_proxies", list(N_NETWORKS, network)),
+        proxy_idle_timeout_s: it.get("server.proxy_idle_timeout_s", number(PROXY_IDLE_S)),
         connections_per_address: it.get("server.connections_per_address", number(CONNECTIONS)),
     }
 }

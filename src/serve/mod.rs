@@ -63,6 +63,8 @@ pub struct ServeOptions {
     /// What keeps the rows.
     pub engine: EngineOptions,
     pub trusted_proxies: Vec<IpNetwork>,
+    /// How long one of them may keep an idle connection.
+    pub proxy_idle_timeout: Duration,
     pub connections_per_ip_max: usize,
     /// Who is told how the service is.
     pub supervisor: Supervisor,
@@ -219,8 +221,6 @@ pub fn load_catalog() -> Result<Catalog> {
     })
 }
 
-/// Where people reach the console: what the configuration says, or the first name of an ordered certificate.
-fn console_url(options: &ServeOptions) -> Option<Origin> {
 fn metrics_access(options: &ServeOptions) -> MetricsAccess {
     let people_come_over_https = console_url(options).is_some_and(|it| it.is_https());
     let has_unknown_proxy = people_come_over_https
@@ -229,6 +229,8 @@ fn metrics_access(options: &ServeOptions) -> MetricsAccess {
     MetricsAccess { token: options.metrics_token.clone(), has_unknown_proxy }
 }
 
+/// Where people reach the console: what the configuration says, or the first name of an ordered certificate.
+fn console_url(options: &ServeOptions) -> Option<Origin> {
     let named = match &options.certificate {
         Some(CertificateSource::Acme(acme)) => acme.domains.first(),
         Some(CertificateSource::Files(_)) | None => None,
@@ -356,6 +358,7 @@ fn limits(options: &ServeOptions) -> ConnectionLimits {
     ConnectionLimits {
         connections_per_ip_max: options.connections_per_ip_max,
         exempt: options.trusted_proxies.clone(),
+        proxy_idle_timeout: options.proxy_idle_timeout,
         ..ConnectionLimits::default()
     }
 }

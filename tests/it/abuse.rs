@@ -50,6 +50,27 @@ fn an_idle_connection_is_closed_and_a_busy_one_is_kept() {
 }
 
 #[test]
+fn a_connection_of_a_trusted_proxy_may_be_idle_for_longer() {
+    let all = "127.0.0.0/8".parse().expect("a network");
+    let patient = ConnectionLimits { proxy_idle_timeout: PATIENCE, exempt: vec![all], ..short() };
+    let hasty =
+        ConnectionLimits { proxy_idle_timeout: SHORT, head_timeout: PATIENCE, ..patient.clone() };
+    let edge = Edge::start(patient);
+    let mut wire = edge.connect();
+    for _ in 0..2 {
+        wire.send(HELLO);
+        assert_eq!(wire.answer().body, "hello");
+        assert!(wire.is_silent_for(2 * SHORT), "others are closed by now");
+    }
+    let edge = Edge::start(hasty);
+    let mut wire = edge.connect();
+    wire.send(HELLO);
+    assert_eq!(wire.answer().body, "hello");
+    assert_eq!(wire.closes(), "");
+    wire.lasted(SHORT);
+}
+
+#[test]
 fn a_stalled_body_gets_408_and_the_connection_is_closed() {
     let edge = Edge::start(short());
     for framing in ["Content-Length: 9\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf"]

@@ -109,7 +109,7 @@ fn every_key_is_taken_from_the_file() {
     let options = read(
         "[server]\nlisten = \"[::1]:9000\"\npublic_url = \"http://posture.lan:8080/\"\n\
          trusted_proxies = [\"10.0.0.5\", \"fd00::/8\"]\n\
-         connections_per_address = 8\nacme_directory = \"https://ca.lan/dir\"\n\
+         proxy_idle_timeout_s = 600\nconnections_per_address = 8\nacme_directory = \"https://ca.lan/dir\"\n\
          [data]\ndir = \"d\"\ncache_mib = 0x10\n\
          [database]\nengine = \"postgres\"\nurl_file = \"u\"\nca_file = \"d.pem\"\n[msp]\nid = \"Ä-1\"\nname = \"Ä GmbH\"\n\
          logo = \"l.png\"\nlanguage = \"fr\"\n\
@@ -166,7 +166,7 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
     assert_eq!(options.import.watch.as_deref(), Some(Path::new("inbox")));
-    assert_eq!(n_keys, 63);
+    assert_eq!(n_keys, 64);
     let mail = options.mail.unwrap();
     assert_eq!((&*mail.host, mail.port, mail.tls), ("::1", 25, MailTls::None));
     assert_eq!((mail.from.name.as_deref(), mail.from.email.as_ref()), (Some("Ä"), "a@b.example"));
@@ -245,7 +245,6 @@ fn a_second_factor_is_required_of_roles_that_there_are() {
 #[test]
 fn a_wrong_value_is_refused_with_its_rule() {
     let network = "is not a network in CIDR notation, such as \"10.0.0.0/8\"";
-    let url = "is not an absolute URL without a query, such as \"https://posture.example.com\"";
     let cases = [
         ("server", "listen = 8080", "must be a string, not an integer".to_owned()),
         (

@@ -48,7 +48,7 @@ where
     let mut builder = Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.head_timeout)
+        .header_read_timeout(limits.idle_timeout(line.peer))
         .max_buf_size(limits.head_bytes_max.max(BUFFER_BYTES_MIN))
         .max_header_size(limits.head_bytes_max)
         .max_headers(limits.headers_max)
@@ -93,7 +93,7 @@ where
     let unwanted = async {
         tokio::select! {
             // Frames without a request do not keep it open.
-            () = line.slot.idle(line.limits.head_timeout) => line.limits.overtime_max,
+            () = line.slot.idle(line.limits.idle_timeout(line.peer)) => line.limits.overtime_max,
             () = abandoned.too_many() => line.limits.head_timeout,
         }
     };

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use ipnetwork::IpNetwork;
 
+use crate::auth::network::holds;
+use crate::peer::Peer;
+
 /// Open connections of one listener. For another one the longest idle is closed; if none is idle, it waits in the kernel's
 /// queue.
 pub const CONNECTIONS_MAX: usize = 4_096;
@@ -18,6 +21,10 @@ pub const STREAMS_MAX: u32 = 32;
 /// From the start of waiting for a request to the end of its head. An idle connection is closed
 /// after this time too.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection of a trusted proxy may be idle, unless the configuration says otherwise: longer than the proxies keep
+/// one, of which AWS' balancers do so for 60 seconds. A proxy that sends a request while its connection is being closed answers
+/// its caller with an error.
+pub const PROXY_IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 /// Request line and headers together.
 pub const HEAD_BYTES_MAX: usize = 16 * 1_024;
 /// Headers of one request.
@@ -46,9 +53,11 @@ pub struct ConnectionLimits {
     pub connections_max: usize,
     pub connections_per_ip_max: usize,
     pub connections_loopback_max: usize,
-    /// Peers that have no limit of their own: the trusted proxies.
+    /// Peers that have no limit of their own, and keep idle connections for longer: the trusted proxies.
     pub exempt: Vec<IpNetwork>,
     pub head_timeout: Duration,
+    /// In the place of `head_timeout` for peers that are exempt.
+    pub proxy_idle_timeout: Duration,
     pub head_bytes_max: usize,
     pub headers_max: usize,
     pub uri_bytes_max: usize,
@@ -62,6 +71,17 @@ pub struct ConnectionLimits {
     pub drain_timeout: Duration,
 }
 
+impl ConnectionLimits {
+    /// How long a connection of this peer may wait for the end of a request's head.
+    #[must_use]
+    pub(super) fn idle_timeout(&self, peer: Peer) -> Duration {
+        match peer {
+            Peer::Tcp(address) if holds(&self.exempt, address.ip()) => self.proxy_idle_timeout,
+            Peer::Tcp(_) | Peer::Socket { .. } => self.head_timeout,
+        }
+    }
+}
+
 impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
@@ -70,6 +90,7 @@ impl Default for ConnectionLimits {
             connections_loopback_max: CONNECTIONS_LOOPBACK_MAX,
             exempt: Vec::new(),
             head_timeout: HEAD_TIMEOUT,
+            proxy_idle_timeout: PROXY_IDLE_TIMEOUT,
             head_bytes_max: HEAD_BYTES_MAX,
             headers_max: HEADERS_MAX,
             uri_bytes_max: URI_BYTES_MAX,

@@ -87,6 +87,7 @@ pub fn options(dir: &Path) -> ServeOptions {
         cache_bytes: 16 * 1024 * 1024,
         engine: postgres::engine(dir),
         trusted_proxies: Vec::new(),
+        proxy_idle_timeout: posture::serve::http::limit::PROXY_IDLE_TIMEOUT,
         connections_per_ip_max: posture::serve::http::limit::CONNECTIONS_PER_IP_MAX,
         supervisor: posture::serve::supervisor::Supervisor::default(),
         app: posture::app::AppOptions {
