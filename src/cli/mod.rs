@@ -15,6 +15,7 @@ mod input;
 mod key;
 mod option;
 mod print;
+mod proxy_check;
 mod report;
 mod scan;
 mod secrets;
@@ -26,8 +27,8 @@ mod webhook;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
 use std::time::Duration;
+
 use clap::{Parser, Subcommand};
 
 use crate::app::report::document::Letterhead;
@@ -276,8 +277,8 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
         cache_bytes: options.data.cache_bytes(),
         engine: engine_options(&options.database)?,
         trusted_proxies: options.server.trusted_proxies.clone(),
-        connections_per_ip_max: options.server.connections_per_address as usize,
         proxy_idle_timeout: Duration::from_secs(options.server.proxy_idle_timeout_s.into()),
+        connections_per_ip_max: options.server.connections_per_address as usize,
         supervisor: Supervisor::default(),
         app: crate::app::AppOptions {
             quota: [options.limits.per_minute, options.limits.per_hour, options.limits.per_day],

@@ -2,14 +2,14 @@
 
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{CommandFactory, Subcommand};
 use serde_json::{Value, json};
 
 use super::call::{Call, ask_server, with_session};
-use super::{Cli, failure, oidc_options, print, serve_options};
+use super::{Cli, failure, oidc_options, print, proxy_check, serve_options};
 use crate::api::edge::metrics_token::MetricsToken;
 use crate::app::intake::watch;
 use crate::config::{self, Config};
@@ -32,7 +32,19 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
     /// Check the configuration and list every problem in it.
-    Check,
+    #[command(after_help = "\
+Examples:
+  posture config check
+  posture config check --proxy https://posture.example.com")]
+    Check {
+        /// Also ask the running service through the proxy in front of it, at the address that people open, and list what the
+        /// proxy does not send.
+        #[arg(long, value_name = "URL")]
+        proxy: Option<String>,
+        /// PEM file of the authority that the proxy's certificate comes from, if it is a private one.
+        #[arg(long, value_name = "FILE", requires = "proxy")]
+        ca_file: Option<PathBuf>,
+    },
     /// Show the values in effect and where they come from.
     Show,
 }
@@ -230,7 +242,9 @@ pub(super) fn openapi() -> Result<()> {
 
 pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -> Result<()> {
     match command {
-        ConfigCommand::Check => check(path, json),
+        ConfigCommand::Check { proxy, ca_file } => {
+            check(path, json, proxy.as_deref(), ca_file.as_deref())
+        }
         ConfigCommand::Show => {
             let text = config::show(&config::load(path)?);
             if json {
@@ -242,25 +256,42 @@ pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -
     }
 }
 
-fn check(path: Option<&Path>, json: bool) -> Result<()> {
+/// `proxy`: where people reach the service through one. `ca_file`: see [`ConfigCommand::Check`].
+fn check(
+    path: Option<&Path>,
+    json: bool,
+    proxy: Option<&str>,
+    ca_file: Option<&Path>,
+) -> Result<()> {
     let problems = config::check(path)?;
     let mut lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    let mut notes = Vec::new();
+    let mut data = json!({ "notes": [] });
     if lines.is_empty() {
         let options = config::load(path)?;
         lines = file_problems(&options);
         if lines.is_empty() {
             let survey = survey(&options)?;
-            (lines, notes) = (survey.problems, survey.notes);
+            lines = survey.problems;
+            data["notes"] = json!(survey.notes);
+        }
+        if let Some(url) = proxy {
+            let checked = proxy_check::check(&options, url, ca_file)?;
+            lines.extend(checked.problems);
+            data["seen"] = checked.seen;
         }
     }
+    data["problems"] = json!(lines);
     if json {
-        print::json(&json!({ "data": { "problems": lines, "notes": notes } }))?;
+        print::json(&json!({ "data": data }))?;
     } else {
-        lines.iter().chain(&notes).try_for_each(|it| print::line(it))?;
+        let notes = data["notes"].as_array().into_iter().flatten().map(print::cell);
+        lines.iter().cloned().chain(notes).try_for_each(|it| print::line(&it))?;
     }
     match lines.len() {
         0 if json => Ok(()),
+        0 if proxy.is_some() => {
+            print::line("the configuration is valid, and the proxy sends what it must")
+        }
         0 if config::is_found(path) => print::line("the configuration is valid"),
         0 => print::line("no configuration file was found; the defaults apply"),
         1 => Err(Error::invalid("1 problem")),

@@ -145,6 +145,13 @@ impl EgressPolicy {
         Self { sender: Sender::Mail, ..Self::for_acme(TrustedRoots::default()) }
     }
 
+    /// Any network, over http as well, because a person at this machine names the proxy in front of the service.
+    #[must_use]
+    pub fn for_proxy_check(roots: TrustedRoots) -> Self {
+        let policy = Self::for_acme(roots);
+        Self { allow_http_networks: policy.allow_private_networks.clone(), ..policy }
+    }
+
     /// Refuses an address that a request with this scheme may not be sent to.
     pub(super) fn judge(&self, scheme: Scheme, to: SocketAddr) -> Result<(), Refusal> {
         let address = to.ip().to_canonical();

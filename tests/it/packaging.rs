@@ -1,5 +1,7 @@
 //! What is packaged beside the executable fits the executable.
 
+mod needs_proxies;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

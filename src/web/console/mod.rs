@@ -14,6 +14,7 @@ mod oidc;
 mod page;
 mod passkey;
 mod profile;
+mod proxy_check;
 mod session;
 mod sessions;
 mod tables;
@@ -38,11 +39,17 @@ use crate::web::asset::{CSS, SCRIPT, SVG, file};
 use crate::origin::Origin;
 use crate::web::see_other;
 use page::Shown;
+use proxy_check::CheckCodes;
 use session::{CONFIRM, Gate, MFA, PASSWORD, SESSIONS, SIGN_IN, SIGN_OUT};
 use tables::{Action, Download, List, Page};
 
 /// The operations of the API, as one endpoint.
 pub type Answering = Arc<BoxEndpoint<'static, Response>>;
+
+pub use proxy_check::CODE as PROXY_CHECK_CODE;
+
+/// Where what a proxy sends is checked.
+pub const PROXY_CHECK: &str = proxy_check::PATH;
 
 /// Where the identity provider leads people back to.
 pub const OIDC_RETURN: &str = oidc::RETURN;
@@ -77,7 +84,8 @@ impl Console {
     ) -> Arc<Self> {
         let templates = template::environment(&app, summaries);
         let lists = FairLimit::new(list::N_AT_ONCE_MAX, list::N_AT_ONCE_PER_USER);
-        Arc::new(Self { app, operations, trusted_proxies, url, templates, lists })
+        let check_codes = CheckCodes::default();
+        Arc::new(Self { app, operations, trusted_proxies, url, check_codes, templates, lists })
     }
 }
 
@@ -115,6 +123,7 @@ pub(super) fn routes(mut routes: Route, console: &Arc<Console>) -> Route {
         .at(CONFIRM, at(console, Place::Confirm))
         .at(PASSWORD, at(console, Place::Password))
         .at(SIGN_OUT, at(console, Place::SignOut))
+        .at(proxy_check::PATH, at(console, Place::ProxyCheck))
         .at(
             "/console/console.css",
             file(CSS, OWN, include_bytes!("../../../assets/console/console.css")),
@@ -148,6 +157,7 @@ enum Place {
     MfaStep(mfa::Step),
     Passkeys,
     PasskeyStep(passkey::Step),
+    ProxyCheck,
     Nowhere,
 }
 
@@ -174,6 +184,7 @@ fn at(console: &Arc<Console>, place: Place) -> RouteMethod {
         | Place::OidcSignIn
         | Place::OidcReturn
         | Place::OidcConfirm
+        | Place::ProxyCheck
         | Place::Nowhere => method,
         Place::Page(_, Some(_))
         | Place::Form(_)
@@ -224,6 +235,10 @@ impl Endpoint for Here {
             Place::Passkeys => passkey::show(console, request).await,
             Place::PasskeyStep(step) if is_sent => passkey::take(console, step, request).await,
             Place::PasskeyStep(step) => see_other(step.page()),
+            Place::ProxyCheck => match proxy_check::answer(console, request) {
+                Some(answer) => answer,
+                None => return nowhere(console, request).await,
+            },
             Place::Nowhere => return nowhere(console, request).await,
         })
     }

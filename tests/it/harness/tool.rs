@@ -1,6 +1,7 @@
 //! Third-party tools, in the cache folder where `tests/tools` installs them.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
@@ -106,6 +107,18 @@ pub fn postgres(name: &str) -> PathBuf {
 /// Where the libraries of these programs are that this machine does not have.
 pub fn postgres_libraries() -> PathBuf {
     postgres_folder().join(format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH))
+}
+
+/// A proxy that an example in `packaging` is for, with the libraries that this machine does not have.
+pub fn proxy(name: &str) -> Command {
+    let folder = cache().join("proxies");
+    let programs = ["usr/sbin", "usr/bin"].map(|it| folder.join(it).join(name));
+    let program = programs.iter().find(|it| it.is_file());
+    let program = program.unwrap_or_else(|| panic!("{name} is missing; tests/tools installs it"));
+    let mut command = Command::new(program);
+    let libraries = format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    command.env("LD_LIBRARY_PATH", folder.join(libraries));
+    command
 }
 
 /// The library that sets the clock of a process which is started with it.
