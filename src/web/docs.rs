@@ -2,14 +2,19 @@
 
 use std::fmt::Write as _;
 
-use poem::Route;
+use std::sync::OnceLock;
+
+use poem::endpoint::make_sync;
+use poem::http::header;
+use poem::{Request, Response, Route, RouteMethod, get};
 
 use crate::web::asset::{CSS, HTML, PLAIN, SCRIPT, file, page};
 use crate::web::guide::{self, Guide};
+use crate::web::search::{Found, Index, N_RESULTS_MAX, QUERY_CHARS_MAX, Query};
 
-/// A guide may load only its stylesheet.
+/// A guide may load only its stylesheet, and send its search here.
 const GUIDE_POLICY: &str = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; \
-                            form-action 'none'";
+                            form-action 'self'";
 /// The reference may load only from this service. Swagger UI sets inline styles and shows embedded images.
 const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                                 img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; \
@@ -57,12 +62,13 @@ const RECEIVERS: [(&str, &str); 3] = [
     file!("receivers/receiver.ps1"),
 ];
 
-/// What is under `/docs`.
-pub(super) fn routes() -> Route {
+/// What is under `/docs`. `unknown`: answers at all other addresses.
+pub(super) fn routes(unknown: impl Fn() -> RouteMethod) -> Route {
     let mut routes = Route::new()
         .at("/", page(HTML, GUIDE_POLICY, || show("", INDEX).into()))
         .at("/style.css", file(CSS, GUIDE_POLICY, include_bytes!("../../assets/docs/style.css")))
-        .nest("/reference", reference());
+        .at("/search", search())
+        .nest("/reference", with_unknown(reference(), &unknown));
     for (name, text) in guides() {
         routes =
             routes.at(format!("/{name}"), page(HTML, GUIDE_POLICY, || show(name, text).into()));
@@ -70,7 +76,11 @@ pub(super) fn routes() -> Route {
     for (path, text) in RECEIVERS {
         routes = routes.at(format!("/{path}"), file(PLAIN, GUIDE_POLICY, text.as_bytes()));
     }
-    routes
+    with_unknown(routes, &unknown)
+}
+
+fn with_unknown(routes: Route, unknown: &impl Fn() -> RouteMethod) -> Route {
+    routes.at("/:unknown", unknown()).at("/:unknown/*rest", unknown())
 }
 
 fn reference() -> Route {
@@ -96,11 +106,61 @@ fn guides() -> impl Iterator<Item = (&'static str, &'static str)> {
     guides.map(|(file, text)| (file.trim_end_matches(".md"), *text))
 }
 
+/// Finds sections of the guides. It is not kept, as the guides are: everyone asks for something else.
+fn search() -> RouteMethod {
+    let kept = OnceLock::new();
+    get(make_sync(move |request: Request| {
+        let index = kept.get_or_init(|| Index::of(std::iter::once(("", INDEX)).chain(guides())));
+        let query = request.uri().query().unwrap_or_default();
+        let query = form_urlencoded::parse(query.as_bytes()).find(|it| it.0 == "q");
+        let query = query.map(|it| it.1.trim().to_owned()).unwrap_or_default();
+        let found = match Query::read(&query) {
+            Ok(words) => found(&index.find(&words)),
+            Err(rule) => format!("<p>{rule}</p>\n"),
+        };
+        let html = format!("<h1>Search the guides</h1>\n{}{found}", search_form(&query));
+        Response::builder()
+            .content_type(HTML)
+            .header(header::CONTENT_SECURITY_POLICY, GUIDE_POLICY)
+            .header("Cross-Origin-Opener-Policy", "same-origin")
+            .body(layout("Search", &navigation("search", &[]), &html))
+    }))
+}
+
+fn found(found: &[Found<'_>]) -> String {
+    let mut html = match found.len() {
+        0 => "<p>Nothing was found. Try fewer or other words.</p>\n".to_owned(),
+        n if n <= N_RESULTS_MAX => format!("<p>Found in {n} sections.</p>\n"),
+        _ => format!("<p>The first {N_RESULTS_MAX} sections. More words find less.</p>\n"),
+    };
+    html.push_str("<ol class=\"found\">\n");
+    for it in found.iter().take(N_RESULTS_MAX) {
+        let section = &it.section;
+        let (name, anchor) = (section.guide, &section.anchor);
+        let (guide, title) = (guide::escaped(section.guide_title), guide::escaped(&section.title));
+        let _ = write!(html, "<li><a href=\"/docs/{name}#{anchor}\">{guide}: {title}</a>");
+        let _ = writeln!(html, "<p>{}</p></li>", it.excerpt);
+    }
+    html.push_str("</ol>\n");
+    html
+}
+
+fn search_form(query: &str) -> String {
+    let query = guide::escaped(query).replace('"', "&quot;");
+    format!(
+        "<form class=\"search\" action=\"/docs/search\"><input type=\"search\" name=\"q\" value=\"{query}\" \
+         maxlength=\"{QUERY_CHARS_MAX}\" aria-label=\"Search the guides\" required> <button>Search</button></form>\n"
+    )
+}
+
 /// The page of a guide, whole.
 fn show(name: &str, text: &str) -> String {
     let Guide { html, sections } = guide::render(text, address);
-    let title = guide::escaped(guide::title(text));
-    let navigation = navigation(name, &sections);
+    layout(guide::title(text), &navigation(name, &sections), &html)
+}
+
+fn layout(title: &str, navigation: &str, html: &str) -> String {
+    let title = guide::escaped(title);
     format!(
         r#"<!doctype html>
 <html lang="en">
@@ -124,6 +184,10 @@ fn show(name: &str, text: &str) -> String {
 /// All guides, with the sections of the one that is shown.
 fn navigation(shown: &str, sections: &[(String, String)]) -> String {
     let mut html = r#"<a class="home" href="/docs/">Posture guides</a>"#.to_owned();
+    // The page of a search has one of its own.
+    if shown != "search" {
+        html.push_str(&search_form(""));
+    }
     for (group, guides) in GUIDES {
         let _ = write!(html, "\n<p class=\"group\">{group}</p>\n<ul>\n");
         for (file, text) in guides {

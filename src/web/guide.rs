@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{
+    CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html,
+};
 
 /// A guide that was rendered.
 pub(super) struct Guide {
@@ -54,6 +56,20 @@ pub(super) fn render(markdown: &str, address: impl Fn(&str) -> Option<String>) -
                 events.push(event);
                 events.push(raw("</div>\n".to_owned()));
             }
+            // A block that scrolls in a narrow window can be scrolled by keys.
+            Event::Start(Tag::CodeBlock(kind)) => {
+                let language = match &kind {
+                    CodeBlockKind::Fenced(it) => escaped(it.split(' ').next().unwrap_or_default()),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                let class = if language.is_empty() {
+                    String::new()
+                } else {
+                    format!(" class=\"language-{language}\"")
+                };
+                events.push(raw(format!("<pre tabindex=\"0\"><code{class}>")));
+            }
+            Event::End(TagEnd::CodeBlock) => events.push(raw("</code></pre>\n".to_owned())),
             Event::Html(text) | Event::InlineHtml(text) => events.push(Event::Text(text)),
             // The marks of an image, and what comes of extensions that are not enabled.
             Event::Start(Tag::Image { .. })
@@ -73,7 +89,58 @@ pub(super) fn render(markdown: &str, address: impl Fn(&str) -> Option<String>) -
     }
     let mut html = String::new();
     html::push_html(&mut html, events.into_iter());
-    Guide { html, sections }
+    // A column without a title has no header to be read out.
+    Guide { html: html.replace("<th></th>", "<td></td>"), sections }
+}
+
+/// What is below one heading of a guide, down to the next one of any level.
+pub(super) struct Section {
+    pub(super) anchor: String,
+    pub(super) title: String,
+    /// As plain text: paragraphs, items of lists, rows of tables, blocks of code.
+    pub(super) blocks: Vec<String>,
+}
+
+/// The sections of a guide, in order.
+pub(super) fn sections(markdown: &str) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    let mut slugs = Slugs::default();
+    let mut text = String::new();
+    for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
+        match event {
+            Event::Text(part) | Event::Code(part) | Event::Html(part) | Event::InlineHtml(part) => {
+                text.push_str(&part);
+            }
+            Event::SoftBreak | Event::HardBreak | Event::End(TagEnd::TableCell) => text.push(' '),
+            Event::End(TagEnd::Heading(_)) => {
+                let title = std::mem::take(&mut text);
+                let anchor = slugs.give(&title);
+                sections.push(Section { anchor, title, blocks: Vec::new() });
+            }
+            Event::Start(Tag::Item)
+            | Event::End(
+                TagEnd::Paragraph
+                | TagEnd::Item
+                | TagEnd::TableHead
+                | TagEnd::TableRow
+                | TagEnd::CodeBlock,
+            ) => {
+                let block = std::mem::take(&mut text);
+                let words: Vec<_> = block.split_whitespace().collect();
+                if let Some(section) = sections.last_mut().filter(|_| !words.is_empty()) {
+                    section.blocks.push(words.join(" "));
+                }
+            }
+            Event::Start(_)
+            | Event::End(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::FootnoteReference(_)
+            | Event::Rule
+            | Event::TaskListMarker(_) => (),
+        }
+    }
+    sections
 }
 
 /// The title of a guide: its first line.

@@ -5,6 +5,7 @@ pub mod console;
 mod docs;
 mod guide;
 mod link;
+mod search;
 
 use std::sync::Arc;
 
@@ -14,17 +15,22 @@ use poem::{Response, Route, RouteMethod, get};
 /// What answers outside of the API: the console, the guides under `/docs`, and the links under `/go`.
 #[must_use]
 pub fn pages(console: &Arc<console::Console>) -> Route {
-    let routes = Route::new().nest("/docs", docs::routes()).at("/go/*link", follow());
+    let docs = docs::routes(|| console::unknown(console));
+    let routes = Route::new().nest("/docs", docs).at("/go/*link", follow(console));
     console::routes(routes, console)
 }
 
 /// Leads to the resource that a link names. Anything that is not a link is as unknown as any other path.
-fn follow() -> RouteMethod {
-    get(poem::endpoint::make_sync(|request: poem::Request| {
-        let link = request.uri().path().strip_prefix("/go/");
-        match link.and_then(link::destination) {
-            Some(destination) => Ok(see_other(&destination)),
-            None => Err(poem::Error::from(poem::error::NotFoundError)),
+fn follow(console: &Arc<console::Console>) -> RouteMethod {
+    let console = Arc::clone(console);
+    get(poem::endpoint::make(move |request: poem::Request| {
+        let console = Arc::clone(&console);
+        async move {
+            let link = request.uri().path().strip_prefix("/go/");
+            match link.and_then(link::destination) {
+                Some(destination) => Ok(see_other(&destination)),
+                None => console::nowhere(&console, &request).await,
+            }
         }
     }))
 }

@@ -64,7 +64,9 @@ fn a_guide_loads_its_stylesheet_and_nothing_else() {
         let policy = page.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'; style-src 'self'; "), "{policy}");
         let html = page.text();
-        for tag in ["<script", "<style", "<img", "<iframe", "<form", "<object", " style=", " on"] {
+        assert!(policy.ends_with("form-action 'self'"), "{policy}");
+        assert_eq!(html.matches("<form").count(), 1, "{path}: the search alone");
+        for tag in ["<script", "<style", "<img", "<iframe", "<object", " style=", " on"] {
             let tags = html.split('<').filter_map(|it| it.split('>').next());
             let found = tags.filter(|it| format!("<{it}").contains(tag)).count();
             assert_eq!(found, 0, "{path} has {tag}");
@@ -125,7 +127,12 @@ fn tables_code_and_characters_of_html_are_shown() {
     let posture = Posture::start();
     let html = get(&posture, "/docs/events").text();
     assert!(html.contains("<div class=\"table\" tabindex=\"0\"><table><thead>"), "no table");
-    assert!(html.contains("<pre><code class=\"language-json\">"), "no code");
+    assert!(html.contains("<pre tabindex=\"0\"><code class=\"language-json\">"), "no code");
+    for path in guides() {
+        let html = get(&posture, &path).text();
+        assert!(!html.contains("<th></th>"), "{path}: a header that says nothing");
+        assert_eq!(html.matches("<pre").count(), html.matches("<pre tabindex=\"0\">").count());
+    }
     assert!(html.contains("<code>GET /api/events?after=&lt;sequence&gt;</code>"), "not escaped");
 }
 
@@ -211,6 +218,60 @@ fn an_unknown_guide_is_as_unknown_as_any_other_path() {
             "{path}"
         );
     }
+}
+
+#[test]
+fn people_see_a_page_where_there_is_nothing() {
+    let posture = Posture::start();
+    for path in ["/docs/none", "/docs/reference/none.js", "/go/none", "/go/risk/x", "/none"] {
+        let answer = send(posture.address, "GET", path, &[("Accept", "text/html")], b"");
+        assert_eq!(answer.status, 404, "{path}");
+        assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"), "{path}");
+        assert!(answer.text().contains("There is nothing at this address."), "{path}");
+    }
+    let operation = send(posture.address, "GET", "/api/none", &[("Accept", "text/html")], b"");
+    assert_eq!(operation.problem().0, "NOT_FOUND");
+}
+
+#[test]
+fn the_guides_can_be_searched() {
+    let posture = Posture::start();
+    let search = |query: &str| {
+        let query: String = form_urlencoded::byte_serialize(query.as_bytes()).collect();
+        let page = get(&posture, &format!("/docs/search?q={query}"));
+        assert_eq!((page.status, page.header("cache-control")), (200, Some("no-store")));
+        page.text()
+    };
+    let main = |html: &str| html.split("<main>").nth(1).unwrap().to_owned();
+    // A word of a heading comes first, and the section is linked.
+    let html = search("Reverse PROXY");
+    let first = html.split("<ol class=\"found\">\n<li><a href=\"").nth(1).unwrap();
+    assert!(
+        first.starts_with("/docs/install#behind-a-reverse-proxy\">Install: Behind a"),
+        "{first}"
+    );
+    assert!(html.contains("<mark>proxy</mark>"), "{html}");
+    for link in values(&main(&html), "href") {
+        let (path, anchor) = link.split_once('#').unwrap();
+        let page = get(&posture, path);
+        assert_eq!(page.status, 200, "{link}");
+        assert!(values(&page.text(), "id").iter().any(|it| it == anchor), "{link}");
+    }
+    assert!(search("X-Forwarded-Proto").contains("/docs/install#behind-a-reverse-proxy"));
+    assert!(search("zzzz-nowhere").contains("Nothing was found."));
+    // All words must be there.
+    assert!(search("proxy zzzz-nowhere").contains("Nothing was found."));
+    assert!(search("the").contains("The first 30 sections."));
+    assert_eq!(main(&search("the")).matches("<li>").count(), 30);
+    // What was asked for is text.
+    let html = search("\"><b>é");
+    assert!(html.contains("value=\"&quot;&gt;&lt;b&gt;é\""), "{html}");
+    assert!(search("").contains("Enter a word"));
+    assert!(get(&posture, "/docs/search").text().contains("Enter a word"));
+    assert!(!search(&"é".repeat(100)).contains("at most"));
+    assert!(search(&"é".repeat(101)).contains("Search for at most 100 characters."));
+    assert!(!search("a b c d e f g h").contains("at most"));
+    assert!(search("a b c d e f g h i").contains("Search for at most 8 words."));
 }
 
 #[test]

@@ -4,6 +4,11 @@ const follow = () => document.documentElement.classList.toggle("dark-mode", dark
 dark.addEventListener("change", follow);
 follow();
 
+// Plain text in the place of links inside buttons, which readers of screens do not reach; the button opens the same.
+const plainly = ({ React }) => ({
+  components: { DeepLink: ({ text }) => React.createElement("span", null, text) },
+});
+
 const ui = SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#api",
@@ -11,7 +16,10 @@ const ui = SwaggerUIBundle({
   docExpansion: "none",
   defaultModelsExpandDepth: 0,
   validatorUrl: null,
+  plugins: [plainly],
   onComplete: () => {
+    // Its label is empty.
+    document.querySelector(".servers select")?.setAttribute("aria-label", "Server");
     const first = ui.specSelectors.taggedOperations().keySeq().first();
     if (first && !window.location.hash) {
       ui.layoutActions.show(["operations-tag", first], true);

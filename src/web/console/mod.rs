@@ -35,8 +35,8 @@ use poem::{Endpoint, Request, Response, Route, RouteMethod};
 use crate::app::App;
 use crate::fair_limit::FairLimit;
 use crate::store::AccountKey;
-use crate::web::asset::{CSS, SCRIPT, SVG, file};
 use crate::origin::Origin;
+use crate::web::asset::{CSS, SCRIPT, SVG, file};
 use crate::web::see_other;
 use page::Shown;
 use proxy_check::CheckCodes;
@@ -258,8 +258,13 @@ async fn go_back(console: &Console, action: &Action, request: &Request) -> Respo
     }
 }
 
+/// Answers where there is nothing.
+pub(super) fn unknown(console: &Arc<Console>) -> RouteMethod {
+    at(console, Place::Nowhere)
+}
+
 /// A page for people, and for programs the error of the API.
-async fn nowhere(console: &Console, request: &Request) -> poem::Result<Response> {
+pub(super) async fn nowhere(console: &Console, request: &Request) -> poem::Result<Response> {
     let accepted = request.header(header::ACCEPT).unwrap_or_default();
     if !accepted.contains("text/html") {
         return Err(poem::error::NotFoundError.into());

@@ -1,4 +1,4 @@
-"""Walks through all pages of the console in a browser, at the width of a telephone and of a desk.
+"""Walks through all pages of the console and some guides in a browser, at the width of a telephone and of a desk.
 
 Arguments: the address of the service, the file of axe-core, the names of users with the same password, the password.
 Prints what is wrong, one line each, and fails if there is anything: an error on the browser's console (so also what the
@@ -15,6 +15,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 START, AXE, NAMES, PASSWORD = sys.argv[1], open(sys.argv[2]).read(), sys.argv[3].split(","), sys.argv[4]
+# They have everything that guides are made of.
+GUIDES = ["/docs/", "/docs/install", "/docs/connect", "/docs/search?q=proxy", "/docs/reference"]
 WIDTHS = [360, 1440]
 RULES = "axe.run({resultTypes: ['violations']}).then(it => arguments[arguments.length - 1](it.violations))"
 wrong = []
@@ -40,6 +42,9 @@ def look(driver, name, path):
     """What one page shows; its links."""
     say = lambda what: wrong.append(f"{name} {path}: {what}")
     driver.get(START + path)
+    # A script makes this one.
+    if path == "/docs/reference":
+        WebDriverWait(driver, 20).until(lambda it: it.find_elements(By.CLASS_NAME, "opblock"))
     for entry in driver.get_log("performance"):
         message = json.loads(entry["message"])["message"]
         if message["method"] == "Network.responseReceived":
@@ -85,7 +90,18 @@ def walk(name):
         driver.quit()
 
 
+def read_guides():
+    driver = browser()
+    try:
+        for path in GUIDES:
+            look(driver, "guides", path)
+        return len(GUIDES)
+    finally:
+        driver.quit()
+
+
 for each in NAMES:
     print(each, walk(each), "kinds of pages")
+print(read_guides(), "pages of guides")
 print("\n".join(wrong))
 sys.exit(1 if wrong else 0)

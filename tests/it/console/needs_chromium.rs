@@ -34,6 +34,7 @@ fn a_browser_finds_nothing_wrong_with_any_page() {
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(said.matches(" kinds of pages").count(), users.len(), "{said}");
+    assert!(said.contains(" pages of guides"), "{said}");
 }
 
 /// Lets a browser try passkeys of this user; what it says.
