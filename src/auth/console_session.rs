@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 
 use crate::clock::Time;
 use crate::id::UserId;
@@ -20,6 +21,9 @@ pub const IDLE_S: i64 = 2 * 3_600;
 pub const CONFIRMED_S: i64 = 15 * 60;
 /// Sessions of one user at a time. The least recently used one ends for another.
 pub const N_PER_USER_MAX: usize = 10;
+
+/// Of the digest that forms carry.
+const TOKEN_BYTES: usize = 32;
 
 /// What a browser keeps of a session.
 #[derive(Clone, PartialEq, Eq)]
@@ -55,11 +59,30 @@ impl SessionSecret {
         Sha256::digest(format!("posture console session {}", self.0)).into()
     }
 
-    /// What the forms of the session carry, so that no other site can send one.
+    /// What the forms of the session carry, so that no other site can send one. It is written in another way each time: pages
+    /// are compressed, and the length of one that also shows what a request asked for would tell a token that stays the same,
+    /// letter by letter (BREACH).
     #[must_use]
     pub fn form_token(&self) -> String {
-        BASE64.encode(Sha256::digest(format!("posture console form {}", self.0)))
+        let mask = random::<TOKEN_BYTES>();
+        BASE64.encode([mask, xor(self.form_digest(), mask)].concat())
     }
+
+    /// Returns true for what [`SessionSecret::form_token`] made.
+    #[must_use]
+    pub fn is_form_token(&self, text: &str) -> bool {
+        let bytes = BASE64.decode(text).unwrap_or_default();
+        let Some((mask, masked)) = bytes.split_first_chunk::<TOKEN_BYTES>() else { return false };
+        bool::from(xor(self.form_digest(), *mask).ct_eq(masked))
+    }
+
+    fn form_digest(&self) -> [u8; TOKEN_BYTES] {
+        Sha256::digest(format!("posture console form {}", self.0)).into()
+    }
+}
+
+fn xor(bytes: [u8; TOKEN_BYTES], mask: [u8; TOKEN_BYTES]) -> [u8; TOKEN_BYTES] {
+    std::array::from_fn(|at| bytes[at] ^ mask[at])
 }
 
 impl ConsoleSession {

@@ -9,6 +9,8 @@ use super::chart::{COLORS, FILLS, Fill, LEVELS, LINE_COLOR, line, segments, up};
 use super::{Align, Bars, Block, Column, Figure, LineChart, N_PARTS, Paper, Table};
 
 const STYLE: &str = include_str!("../../assets/report/paper.css");
+/// Wherever the page is opened, it loads nothing and runs nothing.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 /// The field of a chart, and what is left and below of it.
 const CHART: (u32, u32) = (600, 160);
 const SCALE: u32 = 28;
@@ -22,6 +24,7 @@ pub fn write(paper: &Paper) -> Vec<u8> {
     let mut page = String::from("<!doctype html>\n");
     let (language, title) = (paper.language.as_str(), text(&paper.name()));
     let _ = writeln!(page, "<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">");
+    let _ = writeln!(page, "<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width\">\n");
     let _ = writeln!(page, "<title>{title}</title>");
     let _ = writeln!(page, "<meta name=\"author\" content=\"{}\">", text(&paper.author));

@@ -35,6 +35,7 @@ pub(super) fn page(
             .content_type(content_type)
             .header(header::CACHE_CONTROL, "no-cache")
             .header(header::CONTENT_SECURITY_POLICY, policy)
+            .header("Cross-Origin-Opener-Policy", "same-origin")
             .header(header::ETAG, etag)
             .body(bytes.clone())
     }))

@@ -186,6 +186,31 @@ fn forms_of_other_sites_do_nothing() {
     assert_eq!((answer.status, answer.header("set-cookie")), (403, None));
 }
 
+/// Pages are compressed, and a secret that stays the same could be guessed from their lengths.
+#[test]
+fn the_token_of_forms_is_written_in_another_way_each_time() {
+    let (_posture, mut browser) = with_admin();
+    let tokens = [browser.token("/clients/add"), browser.token("/clients/add")];
+    assert_ne!(tokens[0], tokens[1]);
+    // No part of it stays the same.
+    let halves = |it: &str| [it[..40].to_owned(), it[46..].to_owned()];
+    let [one, other] = tokens.each_ref().map(|it| halves(it));
+    assert!(one[0] != other[0] && one[1] != other[1]);
+    for (at, token) in tokens.iter().enumerate() {
+        let name = format!("A{at}");
+        let answer = browser.post("/clients/add", &[("token", token), ("name", &name)]);
+        assert_eq!(answer.status, 303, "{}", answer.text());
+    }
+    let mut mixed = tokens[0][..43].to_owned();
+    mixed.push_str(&tokens[1][43..]);
+    for wrong in [&mixed, &tokens[0][..85], "", "A", &"A".repeat(86)] {
+        let answer = browser.post("/clients/add", &[("token", wrong), ("name", "B")]);
+        assert_eq!(answer.status, 403, "{wrong}");
+    }
+    let page = browser.get("/clients/add");
+    assert_eq!(page.header("cross-origin-opener-policy"), Some("same-origin"));
+}
+
 #[test]
 fn signing_in_leads_to_no_other_site() {
     let posture = Posture::start();
@@ -255,6 +280,7 @@ fn an_unknown_proxy_or_name_is_no_loopback() {
     for (name, value) in [
         ("X-Forwarded-For", "192.0.2.1"),
         ("X-Forwarded-Proto", "https"),
+        ("X-Forwarded-Host", "posture.example.com"),
         ("Via", "1.1 somebody"),
         ("Host", "posture.example.com"),
     ] {
@@ -280,7 +306,6 @@ fn what_gives_access_to_others_needs_the_password_again() {
     let token = browser.token("/clients");
     let issue = [("token", token.as_str()), ("name", "k"), ("scopes", "read:clients")];
     assert_eq!(browser.post("/keys", &issue).header("location"), Some("/confirm"));
-        ("X-Forwarded-Host", "posture.example.com"),
     assert!(posture.operator("GET", "/api/keys", &json!(null)).json()["data"][0].is_null());
     let wrong = [("token", token.as_str()), ("password", "wrong, but long enough")];
     assert_eq!(browser.post("/confirm", &wrong).status, 401);

@@ -210,5 +210,7 @@ fn with_headers(status: StatusCode, html: String) -> Response {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(HTML));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    // No window of another site has a hold on one of these.
+    headers.insert("Cross-Origin-Opener-Policy", HeaderValue::from_static("same-origin"));
     response
 }

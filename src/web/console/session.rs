@@ -7,7 +7,6 @@ use minijinja::value::Serde;
 use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{Request, Response};
 use serde_json::json;
-use subtle::ConstantTimeEq;
 
 use super::call::{Pairs, Sent, call, find};
 use super::page::{self, Model, problem};
@@ -133,6 +132,7 @@ pub(super) async fn enter_with_form(
     }
     Ok((visit, form))
 }
+
 /// # Errors
 /// What to answer instead, if no page of this console sent the form.
 pub(super) fn require_own_form(
@@ -158,10 +158,8 @@ pub(super) fn closed_way(console: &Console, request: &Request) -> Result<Way, Bo
     }
 }
 
-
 pub(super) fn has_token(visit: &Visit, form: &Pairs) -> bool {
-    let given = find(form, TOKEN).unwrap_or_default();
-    bool::from(given.as_bytes().ct_eq(visit.secret.form_token().as_bytes()))
+    visit.secret.is_form_token(find(form, TOKEN).unwrap_or_default())
 }
 
 /// The secret in the cookie that belongs to this way.
