@@ -129,7 +129,7 @@ fn search() -> RouteMethod {
 
 fn found(found: &[Found<'_>]) -> String {
     let mut html = match found.len() {
-        0 => "<p>Nothing was found. Try fewer or other words.</p>\n".to_owned(),
+        0 => return "<p>Nothing was found. Try fewer or other words.</p>\n".to_owned(),
         n if n <= N_RESULTS_MAX => format!("<p>Found in {n} sections.</p>\n"),
         _ => format!("<p>The first {N_RESULTS_MAX} sections. More words find less.</p>\n"),
     };
