@@ -1,12 +1,12 @@
 //! The OpenAPI document: what poem-openapi writes of the operations, in the order in which people read it, and the events
-//! as webhooks.
+//! as webhooks. What poem-openapi says of all operations alike is taken from those of which it is not true.
 
-use std::sync::LazyLock;
-
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::wire::kind::{TOO_LARGE, UNSUPPORTED_MEDIA_TYPE};
 use super::{Group, service, wire};
 use crate::app::event::schema;
 
@@ -16,13 +16,16 @@ struct OpenApiDocument<'a> {
     #[serde(borrow)]
     openapi: &'a RawValue,
     info: &'a RawValue,
-    servers: &'a RawValue,
+    /// The first is where programs that import the document send requests.
+    servers: Vec<Server>,
     /// An operation without a requirement of its own, which is the login, needs no credential.
     #[serde(default)]
     security: [(); 0],
     /// In the order of [`Group`]; poem-openapi sorts them by name.
     tags: Vec<Tag>,
-    paths: &'a RawValue,
+    /// The operations of each path, by method.
+    #[serde(borrow)]
+    paths: IndexMap<&'a str, IndexMap<&'a str, Operation<'a>>>,
     /// What is sent to a webhook, by event type.
     #[serde(default, rename = "x-webhooks")]
     webhooks: Map<String, Value>,
@@ -36,13 +39,57 @@ struct Tag {
     description: String,
 }
 
-/// The document as JSON.
-pub static DOCUMENT: LazyLock<String> = LazyLock::new(write);
+#[derive(Deserialize, Serialize)]
+struct Server {
+    url: String,
+    description: String,
+}
 
-fn write() -> String {
+/// What poem-openapi writes of an operation, in its order.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Operation<'a> {
+    #[serde(borrow)]
+    tags: &'a RawValue,
+    summary: &'a RawValue,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    description: Option<&'a RawValue>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    parameters: Option<&'a RawValue>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    request_body: Option<&'a RawValue>,
+    /// By status.
+    #[serde(borrow)]
+    responses: IndexMap<&'a str, &'a RawValue>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    security: Option<&'a RawValue>,
+    #[serde(rename = "operationId")]
+    id: &'a RawValue,
+}
+
+impl Operation<'_> {
+    /// Takes the answers about a body from an operation that has none.
+    fn drop_answers_about_bodies(&mut self) {
+        let about_bodies = [TOO_LARGE, UNSUPPORTED_MEDIA_TYPE];
+        self.responses.retain(|status, _| {
+            let is_about_bodies = about_bodies.iter().any(|it| it.status.as_str() == *status);
+            self.request_body.is_some() || !is_about_bodies
+        });
+    }
+}
+
+/// The document as JSON. `public_url`: where the service is, without a slash at its end.
+#[must_use]
+pub fn write(public_url: Option<&str>) -> String {
     let written = service().spec();
     let mut document: OpenApiDocument<'_> =
         serde_json::from_str(&written).expect("poem-openapi writes these parts");
+    if let Some(url) = public_url {
+        let description = "server.public_url of the configuration".to_owned();
+        document.servers.insert(0, Server { url: url.to_owned(), description });
+    }
+    let operations = document.paths.values_mut().flat_map(IndexMap::values_mut);
+    operations.for_each(Operation::drop_answers_about_bodies);
     document.tags.sort_by_key(|it| Group::ORDER.iter().position(|name| *name == it.name));
     wire::schema::unpack(&mut document.components);
     for event in schema::all() {

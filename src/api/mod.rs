@@ -10,6 +10,7 @@ pub mod wire;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Once};
 
+use bytes::Bytes;
 use ipnetwork::IpNetwork;
 use poem::endpoint::BoxEndpoint;
 use poem::{Endpoint, EndpointExt, IntoEndpoint, Request, Response, Route};
@@ -19,7 +20,6 @@ use crate::app::App;
 use crate::error::Result;
 use crate::poll::PollWatch;
 use crate::store::{ClientSnapshot, ClientStore};
-use document::DOCUMENT;
 use edge::metric::Metrics;
 use edge::metrics_token::MetricsAccess;
 use edge::operation::Operations;
@@ -228,10 +228,12 @@ pub fn mount(
     let known = &*OPERATIONS;
     let traffic = Arc::new(Traffic::of(known.ids()));
     let polls = Arc::clone(&app.polls);
+    let public_url = app.options.public_url.clone();
+    let document = LazyLock::new(move || Bytes::from(document::write(public_url.as_deref())));
     let web = Web::new(app, options, Arc::clone(&traffic));
     let operations = at_the_edge(service, known, &web);
     let pages = pages(Arc::clone(&operations), known.summaries())
-        .at("/openapi.json", edge::layer::static_text("application/json", || &DOCUMENT))
+        .at("/openapi.json", edge::layer::static_text("application/json", move || document.clone()))
         .at("/healthz", edge::layer::health())
         .at("/readyz", edge::layer::ready())
         .at("/metrics", edge::layer::metrics());

@@ -231,7 +231,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Upgrade(args) => upgrade::run(&options()?, json, &args),
         Command::Status => system::status(&options()?, json),
         Command::Health => system::health(&options()?, json),
-        Command::Openapi => system::openapi(),
+        Command::Openapi => system::openapi(&options()?),
         Command::Config(command) => system::config(path, json, &command),
         Command::Completions { shell } => system::completions(shell),
         Command::Man { folder } => system::man(&folder),

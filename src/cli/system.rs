@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::call::{Call, ask_server, with_session};
 use super::{Cli, failure, oidc_options, print, proxy_check, serve_options};
+use crate::api::document;
 use crate::api::edge::metrics_token::MetricsToken;
 use crate::app::intake::watch;
 use crate::config::{self, Config};
@@ -236,8 +237,8 @@ fn show_backups(system: &Value) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn openapi() -> Result<()> {
-    print::line(&crate::api::document::DOCUMENT)
+pub(super) fn openapi(options: &Config) -> Result<()> {
+    print::line(&document::write(options.server.public_url.as_deref()))
 }
 
 pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -> Result<()> {

@@ -1,9 +1,12 @@
 //! The document says what the service does, and the service does what it says.
 
 mod body;
+mod law;
 mod needs_npm;
 mod needs_schemathesis;
 mod own;
+
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
@@ -25,8 +28,12 @@ pub(crate) struct Operation {
     pub(crate) described: Value,
 }
 
+/// The document of an installation without `server.public_url`.
+pub(crate) static DOCUMENT: LazyLock<String> =
+    LazyLock::new(|| posture::api::document::write(None));
+
 pub(crate) fn document() -> Value {
-    serde_json::from_str(&posture::api::document::DOCUMENT).unwrap()
+    serde_json::from_str(&DOCUMENT).unwrap()
 }
 
 /// Every operation, in the document's order.
@@ -86,7 +93,7 @@ fn paths_ids_and_scopes_are_as_they_were_promised() {
     let tags = document["tags"].as_array().unwrap();
     let tags: Vec<_> = tags.iter().map(|it| it["name"].as_str().unwrap()).collect();
     assert_eq!(tags, ["Versioned", "Sessions, users, scans, dashboard", "Management"]);
-    let text = &*posture::api::document::DOCUMENT;
+    let text = &*DOCUMENT;
     let place = |path: &str| text.find(&format!("\"{path}\": {{")).unwrap();
     let places = ["/api/v1/clients", "/auth/login", "/api/scan", "/api/clients"].map(place);
     assert!(places.is_sorted(), "the contract's operations come first: {places:?}");
@@ -140,7 +147,7 @@ fn parameters_of_a_path_are_described_and_required() {
             let is_described = schema["type"].is_string() || schema["$ref"].is_string();
             assert!(is_described, "{}: {parameter}", operation.id);
             let is_required = parameter["required"] == true;
-            assert_eq!(is_required, parameter["in"] == "path", "{}: {parameter}", operation.id);
+            assert!(is_required || parameter["in"] != "path", "{}: {parameter}", operation.id);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use poem::endpoint::{make, make_sync};
 use poem::http::{HeaderValue, Method, StatusCode, header};
-use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
+use poem::{Body, Endpoint, Middleware, Request, Response, RouteMethod, get};
 
 use super::caller::{CallerSlot, Noted, client_address, web};
 use super::compression::{accepts_gzip, compress, vary};
@@ -171,7 +171,10 @@ fn put_limits(headers: &mut poem::http::HeaderMap, standing: &Standing) {
 }
 
 /// Always answers the same text.
-pub fn static_text(content_type: &'static str, text: fn() -> &'static str) -> RouteMethod {
+pub fn static_text<T: Into<Body>>(
+    content_type: &'static str,
+    text: impl Fn() -> T + Send + Sync + 'static,
+) -> RouteMethod {
     get(make_sync(move |_| {
         Response::builder()
             .content_type(content_type)

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use poem_openapi::registry::{MetaSchema, MetaSchemaRef, Registry};
-use poem_openapi::types::{ParseFromParameter, ParseResult, Type};
+use poem_openapi::types::{ParseError, ParseFromParameter, ParseResult, Type};
 use schemars::JsonSchema;
 use serde_json::json;
 
@@ -66,6 +66,50 @@ impl<D: Described> Type for Raw<D> {
 impl<D: Described> ParseFromParameter for Raw<D> {
     fn parse_from_parameter(text: &str) -> ParseResult<Self> {
         Ok(Self { text: text.to_owned(), described: PhantomData })
+    }
+}
+
+/// A parameter without which the operation refuses the request. It may be absent here: the handler says so, after it
+/// checked the caller.
+#[derive(Clone, Debug)]
+pub struct Needed<D>(pub Option<Raw<D>>);
+
+impl<D: Described> Type for Needed<D> {
+    const IS_REQUIRED: bool = true;
+    type RawValueType = Raw<D>;
+    type RawElementValueType = Raw<D>;
+
+    fn name() -> Cow<'static, str> {
+        Raw::<D>::name()
+    }
+
+    fn schema_ref() -> MetaSchemaRef {
+        D::schema()
+    }
+
+    fn register(registry: &mut Registry) {
+        D::register(registry);
+    }
+
+    fn as_raw_value(&self) -> Option<&Raw<D>> {
+        self.0.as_ref()
+    }
+
+    fn raw_element_iter<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Raw<D>> + 'a> {
+        Box::new(self.0.iter())
+    }
+}
+
+impl<D: Described> ParseFromParameter for Needed<D> {
+    fn parse_from_parameter(text: &str) -> ParseResult<Self> {
+        Raw::parse_from_parameter(text).map(|it| Self(Some(it))).map_err(ParseError::propagate)
+    }
+
+    fn parse_from_parameters<I: IntoIterator<Item = A>, A: AsRef<str>>(
+        given: I,
+    ) -> ParseResult<Self> {
+        let given = Option::<Raw<D>>::parse_from_parameters(given);
+        given.map(Self).map_err(ParseError::propagate)
     }
 }
 
@@ -146,9 +190,9 @@ described!(
     integer(0, 0, Some(OFFSET_MAX))
 );
 described!(
-    /// A position in a log.
-    Sequence,
-    integer(0, 0, None)
+    /// Where a list continues: `next` of an answer, whose type it has, so that typed clients can send it back.
+    Cursor,
+    MetaSchema::new("string")
 );
 described!(
     /// A moment, or a day.
@@ -220,14 +264,14 @@ pub fn cut(given_limit: Option<&Raw<Limit>>, given_offset: Option<&Raw<Offset>>)
 
 /// # Errors
 /// `Invalid` with the parameter and its rule.
-pub fn after(given: Option<&Raw<Sequence>>) -> Result<u64> {
+pub fn after(given: Option<&Raw<Cursor>>) -> Result<u64> {
     let rule = "must be a sequence number: an integer of at least 0";
     given.map_or(Ok(0), |it| number("after", &it.text, rule))
 }
 
 /// # Errors
 /// `Invalid` with the parameter and its rule.
-pub fn before(given: Option<&Raw<Sequence>>) -> Result<Option<u64>> {
+pub fn before(given: Option<&Raw<Cursor>>) -> Result<Option<u64>> {
     let rule = "must be a sequence number: an integer of at least 0";
     given.map(|it| number("before", &it.text, rule)).transpose()
 }
@@ -253,8 +297,17 @@ fn moment(name: &str, text: &str) -> Result<(Time, i64)> {
     let day = || format!("{text}T00:00:00Z").parse().map(|it| (it, 1));
     text.parse().map(|it| (it, 0)).or_else(|_: Error| day()).map_err(|_| {
         let rule = "must be a date-time such as 2026-11-20T08:00:00Z, or a day such as 2026-11-20";
-        Error::invalid_field(name, rule)
+        no_moment(name, text, rule)
     })
+}
+
+/// The error about a moment of a query. A `+` that is not escaped arrives as a space.
+pub fn no_moment(name: &str, text: &str, rule: &str) -> Error {
+    if text.contains(' ') && text.replace(' ', "+").parse::<Time>().is_ok() {
+        let shown = text.replace(' ', "%2B");
+        return Error::invalid_field(name, format!("write + as %2B in a URL: {shown}"));
+    }
+    Error::invalid_field(name, rule)
 }
 
 /// # Errors
@@ -303,7 +356,7 @@ pub fn framework<'a>(
 ///
 /// # Errors
 /// `Invalid` with the parameter and its rule.
-pub fn id<T: FromStr<Err = Error>>(name: &str, given: Option<&Raw<Id>>) -> Result<Option<T>> {
+pub fn id<T: FromStr<Err = Error>, D>(name: &str, given: Option<&Raw<D>>) -> Result<Option<T>> {
     let bad = |_| Error::invalid_field(name, "must be a UUID");
     given.map(|it| it.text.parse().map_err(bad)).transpose()
 }
@@ -333,7 +386,7 @@ pub fn yes_or_no(name: &str, given: Option<&Raw<YesOrNo>>) -> Result<Option<bool
 ///
 /// # Errors
 /// `Invalid` with the parameter and its rule.
-pub fn log_part(given: Option<&Raw<Sequence>>, newest: Option<&Raw<TrueWord>>) -> Result<LogPart> {
+pub fn log_part(given: Option<&Raw<Cursor>>, newest: Option<&Raw<TrueWord>>) -> Result<LogPart> {
     if !only_true("newest", newest)? {
         return Ok(LogPart::After(after(given)?));
     }

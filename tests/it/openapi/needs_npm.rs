@@ -38,7 +38,7 @@ fn linters_and_generators_read_the_document() {
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
     std::os::unix::fs::symlink(tool::npm().join("node_modules"), folder.join("node_modules"))
         .unwrap();
-    write("openapi.json", &posture::api::document::DOCUMENT);
+    write("openapi.json", &crate::openapi::DOCUMENT);
     write("redocly.yaml", "extends: [recommended]\n");
     write(".spectral.yaml", "extends: [\"spectral:oas\"]\n");
     write("tsconfig.json", COMPILER);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Limit, Moment, Raw, Sequence, Text, cut};
+use crate::api::wire::param::{Cursor, Id, Limit, Moment, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, StretchReply};
 use crate::api::wire::view::When;
@@ -117,8 +117,8 @@ impl AuditLog {
         &self,
         web: Held<&Arc<Web>>,
         _caller: By<Administer>,
-        /// Only entries before this sequence. Default: from the newest entry.
-        before: Query<Option<Raw<Sequence>>>,
+        /// Only entries before this sequence: `next` of the previous page. Default: from the newest entry.
+        before: Query<Option<Raw<Cursor>>>,
         /// Only those with this in `by`, in upper or lower case.
         by: Query<Option<Raw<Text>>>,
         /// Only those of this operation, as `action` has it.

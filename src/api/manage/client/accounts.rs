@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
-use crate::api::wire::param::{Id, Raw, Text, UpTo, YesOrNo, limit_up_to, yes_or_no};
+use crate::api::wire::param::{Cursor, Id, Raw, Text, UpTo, YesOrNo, limit_up_to, yes_or_no};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, StretchReply};
 use crate::api::wire::view::When;
@@ -79,7 +79,7 @@ impl AccountView {
     }
 }
 
-fn cursor(given: Option<&Raw<Text>>) -> Result<Option<AccountCursor>> {
+fn cursor(given: Option<&Raw<Cursor>>) -> Result<Option<AccountCursor>> {
     let bad = || Error::invalid_field("after", "must be `next` of the previous page");
     given.map(|it| AccountCursor::read(&it.text).ok_or_else(bad)).transpose()
 }
@@ -109,7 +109,7 @@ impl Accounts {
         /// `false`: only those that are no guests. Those of which it is not known are in neither list.
         guest: Query<Option<Raw<YesOrNo>>>,
         /// Continue after this row: `next` of the previous page.
-        after: Query<Option<Raw<Text>>>,
+        after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<AccountView>, Failure> {
         let filter = AccountFilter {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
-use crate::api::wire::param::{self, Id, Raw, Text, TrueWord, UpTo, limit_up_to};
+use crate::api::wire::param::{self, Cursor, Id, Raw, Text, TrueWord, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, StretchReply};
 use crate::api::wire::view::{SeverityView, StatusView, Uid, When};
@@ -106,7 +106,7 @@ fn controls(catalog: &Catalog, given: Option<Raw<Text>>) -> Result<Option<Vec<us
     Ok(Some(controls))
 }
 
-fn cursor(given: Option<&Raw<Text>>) -> Result<Option<ObservationCursor>> {
+fn cursor(given: Option<&Raw<Cursor>>) -> Result<Option<ObservationCursor>> {
     let bad = || Error::invalid_field("after", "must be `next` of the previous page");
     given.map(|it| ObservationCursor::read(&it.text).ok_or_else(bad)).transpose()
 }
@@ -138,7 +138,7 @@ impl Observations {
         /// Only those in which something fails.
         failing: Query<Option<Raw<TrueWord>>>,
         /// Continue after this row: `next` of the previous page.
-        after: Query<Option<Raw<Text>>>,
+        after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<ObservationView>, Failure> {
         let catalog = web.app.catalog();

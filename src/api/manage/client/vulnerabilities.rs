@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
-use crate::api::wire::param::{self, Id, Raw, Text, TrueWord, UpTo, limit_up_to};
+use crate::api::wire::param::{self, Cursor, Id, Raw, Text, TrueWord, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, StretchReply};
 use crate::api::wire::view::{SeverityView, Uid, When};
@@ -92,7 +92,7 @@ impl VulnerabilityView {
     }
 }
 
-fn cursor(given: Option<&Raw<Text>>) -> Result<Option<VulnerabilityCursor>> {
+fn cursor(given: Option<&Raw<Cursor>>) -> Result<Option<VulnerabilityCursor>> {
     let bad = || Error::invalid_field("after", "must be `next` of the previous page");
     given.map(|it| VulnerabilityCursor::read(&it.text).ok_or_else(bad)).transpose()
 }
@@ -125,7 +125,7 @@ impl Vulnerabilities {
         /// Only those that are known to be exploited.
         exploited: Query<Option<Raw<TrueWord>>>,
         /// Continue after this row: `next` of the previous page.
-        after: Query<Option<Raw<Text>>>,
+        after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<VulnerabilityView>, Failure> {
         let filter = VulnerabilityFilter {

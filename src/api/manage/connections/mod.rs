@@ -18,7 +18,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::{Administer, View, Work};
 use crate::api::wire::body::Body;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Raw, UpTo, limit_up_to};
+use crate::api::wire::param::{Cursor, Id, Raw, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made, StretchReply};
 use crate::api::{Group, Web};
@@ -62,7 +62,7 @@ impl Connections {
         #[oai(name = "clientId")]
         client_id: Query<Option<Raw<Id>>>,
         /// Continue after this connection: `next` of the previous page.
-        after: Query<Option<Raw<Id>>>,
+        after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<ConnectionView>, Failure> {
         let client = param::id("clientId", client_id.0.as_ref())?;

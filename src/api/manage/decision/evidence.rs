@@ -79,7 +79,7 @@ impl EvidenceView {
 
 /// Evidence to add to the register.
 #[derive(JsonSchema, Deserialize)]
-#[schemars(rename = "NewEvidence")]
+#[schemars(rename = "EvidenceCreate")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct EvidenceBody {
     /// The code of a control in the catalog.

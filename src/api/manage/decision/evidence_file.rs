@@ -11,7 +11,7 @@ use super::evidence::EvidenceView;
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{Decide, ViewCompliance};
 use crate::api::wire::file::Attachment;
-use crate::api::wire::param::{Id, Raw, Text};
+use crate::api::wire::param::{Id, Needed, Raw, Text, no_moment};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::Made;
 use crate::api::wire::upload::FileBody;
@@ -43,12 +43,12 @@ impl EvidenceFiles {
         web: Held<&Arc<Web>>,
         by: By<Decide>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
-        /// The code of a control in the catalog. Required.
+        /// The code of a control in the catalog.
         #[oai(name = "controlCode")]
-        control_code: Query<Option<Raw<Text>>>,
-        /// What the file is called, up to 200 characters, without a folder. Required.
+        control_code: Query<Needed<Text>>,
+        /// What the file is called, up to 200 characters, without a folder.
         #[oai(name = "fileName")]
-        file_name: Query<Option<Raw<Text>>>,
+        file_name: Query<Needed<Text>>,
         /// What the evidence is. Default: the file's name.
         title: Query<Option<Raw<Text>>>,
         /// Where else it is kept. Default: the file's name.
@@ -66,8 +66,8 @@ impl EvidenceFiles {
         let required = |name: &'static str, it: Option<String>| {
             it.ok_or_else(|| Error::invalid_field(name, "is required"))
         };
-        let name = required("fileName", text(file_name.0))?;
-        let control = required("controlCode", text(control_code.0))?;
+        let name = required("fileName", text(file_name.0.0))?;
+        let control = required("controlCode", text(control_code.0.0))?;
         let new = NewEvidence {
             control: control.to_ascii_uppercase(),
             title: text(title.0).unwrap_or_else(|| name.clone()),
@@ -119,6 +119,6 @@ fn moment(field: &str, text: &str) -> Result<Time> {
     let whole = if text.contains('T') { text.to_owned() } else { format!("{text}T23:59:59Z") };
     whole.parse().map_err(|_| {
         let rule = "must be a date such as 2026-12-31, or a date-time such as 2026-12-31T17:00:00Z";
-        Error::invalid_field(field, rule)
+        no_moment(field, &whole, rule)
     })
 }

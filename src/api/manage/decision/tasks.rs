@@ -13,7 +13,7 @@ use crate::api::edge::right::{Decide, ViewRisks};
 use crate::api::wire::body::{Body, Change, example, present};
 use crate::api::wire::input::Ref;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Raw, UpTo, limit_up_to};
+use crate::api::wire::param::{Cursor, Id, Raw, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply::{Data, Made, Null, StretchReply};
@@ -186,7 +186,7 @@ impl Tasks {
         /// Only those with this status. Can be repeated.
         status: Query<Option<Vec<Raw<TaskStatusView>>>>,
         /// Continue after this task: the id of the last task of the previous page.
-        after: Query<Option<Raw<Id>>>,
+        after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<TaskView>, Failure> {
         let limit = limit_up_to(limit.0.as_ref())?;

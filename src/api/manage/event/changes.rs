@@ -12,7 +12,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewChanges;
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Raw, Sequence, TrueWord, UpTo, limit_up_to};
+use crate::api::wire::param::{Cursor, Id, Raw, TrueWord, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::StretchReply;
 use crate::api::wire::view::{LevelView, StatusView, Uid, When};
@@ -71,8 +71,8 @@ impl Changes {
         &self,
         web: Held<&Arc<Web>>,
         by: By<ViewChanges>,
-        /// Return changes after this sequence. Default: 0, from the start.
-        after: Query<Option<Raw<Sequence>>>,
+        /// Return changes after this sequence: `next` of the previous page, or that of any change. Default: 0, from the start.
+        after: Query<Option<Raw<Cursor>>>,
         /// Return only those of this client. Default: all that the caller may access.
         #[oai(name = "clientId")]
         client_id: Query<Option<Raw<Id>>>,

@@ -12,7 +12,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::{ViewConditions, ViewRisks};
 use crate::api::wire::input::TextOf;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Raw, Text, UpTo, limit_up_to};
+use crate::api::wire::param::{Cursor, Id, Raw, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, StretchReply};
 use crate::api::wire::view::{EventTypeView, Free, Uid, When};
@@ -91,7 +91,7 @@ impl AlertView {
 }
 
 /// Reads `<clientId>/<dedupKey>` of the last row of the previous page.
-fn mark(given: Option<&Raw<Text>>) -> Result<Option<Mark>> {
+fn mark(given: Option<&Raw<Cursor>>) -> Result<Option<Mark>> {
     let Some(Raw { text, .. }) = given else { return Ok(None) };
     let bad = || Error::invalid_field("after", "must be <clientId>/<dedupKey> of a row");
     let (client, key) = text.split_once('/').ok_or_else(bad)?;
@@ -121,7 +121,7 @@ impl Conditions {
         by: By<ViewConditions>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
         /// Continue after this row: `<clientId>/<dedupKey>` of the last row of the previous page.
-        after: Query<Option<Raw<Text>>>,
+        after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<ConditionView>, Failure> {
         let limit = limit_up_to(limit.0.as_ref())?;
@@ -141,7 +141,7 @@ impl Conditions {
         by: By<ViewRisks>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
         /// Continue after this row: `<clientId>/<dedupKey>` of the last row of the previous page.
-        after: Query<Option<Raw<Text>>>,
+        after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<AlertView>, Failure> {
         let limit = limit_up_to(limit.0.as_ref())?;

@@ -13,7 +13,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewEvents;
 use crate::api::wire::input::TextOf;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Moment, Raw, Sequence, TrueWord, UpTo, limit_up_to};
+use crate::api::wire::param::{Cursor, Id, Moment, Raw, TrueWord, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::StretchReply;
 use crate::api::wire::view::{EventTypeView, Free, Uid, When};
@@ -83,8 +83,8 @@ impl Events {
         &self,
         web: Held<&Arc<Web>>,
         by: By<ViewEvents>,
-        /// Return events after this sequence. Default: 0, from the start.
-        after: Query<Option<Raw<Sequence>>>,
+        /// Return events after this sequence: `next` of the previous page, or that of any event. Default: 0, from the start.
+        after: Query<Option<Raw<Cursor>>>,
         /// Return only those of this client. Default: all that the caller may access.
         #[oai(name = "clientId")]
         client_id: Query<Option<Raw<Id>>>,
@@ -101,7 +101,7 @@ impl Events {
         /// Return the last events instead of the first, also in commit order. Not with `after`.
         newest: Query<Option<Raw<TrueWord>>>,
         /// With `newest`: return the last events before this sequence.
-        before: Query<Option<Raw<Sequence>>>,
+        before: Query<Option<Raw<Cursor>>>,
         /// With `newest`: only those from this moment on, a date-time or a day in UTC.
         since: Query<Option<Raw<Moment>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{View, ViewCompliance, Work};
-use crate::api::wire::param::{FormatWord, Id, Limit, Offset, Raw, Text, TrueWord, cut};
+use crate::api::wire::param::{FormatWord, Id, Limit, Offset, Raw, Text, TrueWord, cut, no_moment};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::upload::{FileBody, Received};
@@ -416,7 +416,7 @@ fn observed(text: Option<&str>) -> Result<ObservedAt> {
         Some("now") => Ok(ObservedAt::Now),
         Some(time) => time.parse().map(ObservedAt::At).map_err(|_| {
             let rule = "must be file, now, or a date-time such as 2026-11-20T08:00:00Z";
-            Error::invalid_field("observedAt", rule)
+            no_moment("observedAt", time, rule)
         }),
     }
 }

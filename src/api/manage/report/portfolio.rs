@@ -14,7 +14,7 @@ use crate::api::manage::decision::risks::ManagedRiskView;
 use crate::api::manage::report::kpis::{ExposureView, RisksView};
 use crate::api::v1::scores::SecurityScoreView;
 use crate::api::wire::framework::FrameworkName;
-use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, UpTo, cut, limit_up_to};
+use crate::api::wire::param::{Cursor, Limit, Needed, Offset, Raw, Text, UpTo, cut, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, Rendered, StretchReply};
 use crate::api::wire::view::{ClientOrderView, SeverityView, StatusView, Uid};
@@ -170,7 +170,7 @@ impl ClientRiskView {
 }
 
 /// Reads `<clientId>/<riskId>` of the last row of the previous page.
-fn risk_mark(given: Option<&Raw<Text>>) -> Result<Option<(ClientId, RiskId)>> {
+fn risk_mark(given: Option<&Raw<Cursor>>) -> Result<Option<(ClientId, RiskId)>> {
     let Some(Raw { text, .. }) = given else { return Ok(None) };
     let read = |(client, risk): (&str, &str)| Some((client.parse().ok()?, risk.parse().ok()?));
     let mark = text.split_once('/').and_then(read);
@@ -199,8 +199,8 @@ impl Portfolio {
         &self,
         web: Held<&Arc<Web>>,
         by: By<CompareClients>,
-        /// A framework identifier, in upper or lower case. Required.
-        framework: Query<Option<Raw<FrameworkName>>>,
+        /// A framework identifier, in upper or lower case.
+        framework: Query<Needed<FrameworkName>>,
         /// A reference of the framework, in upper or lower case, for example `CC6.1`.
         requirement: Query<Option<Raw<Text>>>,
         /// Only clients with this status. Requires `requirement`.
@@ -209,7 +209,7 @@ impl Portfolio {
         offset: Query<Option<Raw<Offset>>>,
     ) -> Result<reply::PageReply<LineView>, Failure> {
         let catalog = web.app.catalog();
-        let framework = param::framework(&catalog, framework.0.as_ref())?;
+        let framework = param::framework(&catalog, framework.0.0.as_ref())?;
         let row = row(framework, requirement.0.as_ref().map(|it| &*it.text))?;
         let requirement = row.map(|it| framework.rows[it].reference.clone());
         let framework = framework.id;
@@ -245,7 +245,7 @@ impl Portfolio {
         /// Default: `added`.
         order: Query<Option<Raw<ClientOrderView>>>,
         /// Continue after this client: `next` of the previous page.
-        after: Query<Option<Raw<Id>>>,
+        after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<StandingView>, Failure> {
         let order = param::word("order", order.0.as_ref())?.map(|it: ClientOrderView| it.0);
@@ -276,7 +276,7 @@ impl Portfolio {
         by: By<ViewPortfolio>,
         severity: Query<Option<Raw<SeverityView>>>,
         /// Continue after this row: `next` of the previous page.
-        after: Query<Option<Raw<Text>>>,
+        after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<UpTo<SMALL_PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<ClientRiskView>, Failure> {
         let severity = param::word("severity", severity.0.as_ref())?.map(|it: SeverityView| it.0);

@@ -16,7 +16,7 @@ use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::framework::FrameworkWord;
 use crate::api::wire::input::{ClientIds, TextOf, Url, Words};
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
+use crate::api::wire::param::{Cursor, Id, Limit, Raw, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made, Null, StretchReply};
 use crate::api::wire::view::{DisabledReasonView, EventChoice, EventTypeView, Uid, When};
@@ -442,8 +442,8 @@ impl ManagedWebhooks {
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
-        /// List deliveries after this sequence. Default: 0, from the start.
-        after: Query<Option<Raw<Sequence>>>,
+        /// List deliveries after this sequence: `next` of the previous page. Default: 0, from the start.
+        after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<StretchReply<DeliveryView>, Failure> {
         let after = param::after(after.0.as_ref())?;
