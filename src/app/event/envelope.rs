@@ -89,10 +89,10 @@ impl NewEvent {
         }
     }
 
-    /// A made-up event of a type, whose object says `test`.
+    /// A made-up event of a type: `object` is as its schema says, and says `test` besides.
     #[must_use]
-    pub fn test(kind: EventKind, name: &str, now: Time) -> Self {
-        let object = Map::from_iter([("test".to_owned(), true.into())]);
+    pub fn test(kind: EventKind, name: &str, mut object: Map<String, Value>, now: Time) -> Self {
+        object.insert("test".to_owned(), true.into());
         Self::of_object(kind, format!("test/{name}"), object, now)
     }
 

@@ -153,6 +153,10 @@ fn add_common_members(object: &mut Value) {
             "description": "The same in all events about one condition, and unique over all clients.",
         },
         "clientName": {"type": "string"},
+        "test": {
+            "type": "boolean",
+            "description": "True in a test delivery, whose other members are made up. Absent otherwise.",
+        },
         "url": {
             "type": "string",
             "format": "uri",

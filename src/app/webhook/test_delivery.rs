@@ -4,6 +4,7 @@ use super::endpoint::absent;
 use super::header;
 use crate::app::App;
 use crate::app::event::envelope::NewEvent;
+use crate::app::event::sample;
 use crate::egress::Posted;
 use crate::engine::event::EventKind;
 use crate::error::{Error, Result};
@@ -20,7 +21,7 @@ pub struct Tested {
 }
 
 impl App {
-    /// Sends a made-up event at once, whose object says `test`. Nothing of it is stored.
+    /// Sends a made-up event at once, whose object has what its type requires, and says `test`. Nothing of it is stored.
     ///
     /// # Errors
     /// `NotFound`; `Invalid` if the endpoint does not subscribe to `kind`; `Conflict` if it needs a new secret.
@@ -52,7 +53,7 @@ impl App {
             .find(client)
             .map_or_else(|| "Test".to_owned(), |it| it.name.clone());
         let installation = self.store.read(crate::store::Snapshot::installation).await?;
-        let new = NewEvent::test(kind, &id.to_string(), now);
+        let new = NewEvent::test(kind, &id.to_string(), sample::object(kind, now), now);
         let body = new.body(client, &name, &installation, 0)?;
         let event_id = new.id().wire();
         let sending = Sending {

@@ -1,11 +1,13 @@
 //! Endpoints: what they subscribe to, what happens while they are off, and when they go.
 
+use posture::engine::event::EventKind;
 use serde_json::{Value, json};
 
 use super::{
     Receiver, add, allow_loopback, change, deliveries, path, push, shown, start, try_add, wait_for,
 };
 use crate::harness::process::wait_until;
+use crate::openapi;
 
 #[test]
 fn an_endpoint_gets_what_it_subscribed_to_and_nothing_else() {
@@ -129,6 +131,28 @@ fn a_test_delivery_shows_what_the_endpoint_said() {
     assert_eq!(tested["data"]["delivered"], false);
     assert_eq!(deliveries(&posture, &webhook), [] as [Value; 0]);
     assert_eq!(posture.events(), [] as [Value; 0]);
+}
+
+/// A receiver that is made from the document refuses anything else.
+#[test]
+fn a_test_delivery_of_each_type_is_as_its_schema_says() {
+    let (posture, receiver, document) = (start(), Receiver::start(), openapi::document());
+    let webhook = add(&posture, &receiver.sink.url());
+    let path = format!("{}/test", path(&webhook));
+    for (index, kind) in EventKind::ALL.map(EventKind::as_str).into_iter().enumerate() {
+        let tested = posture.operator("POST", &path, &json!({ "type": kind })).json();
+        assert_eq!(tested["data"]["delivered"], true, "{tested}");
+        let body: Value = serde_json::from_slice(&receiver.wait(index + 1).body).unwrap();
+        let described = &document["x-webhooks"][kind]["post"]["requestBody"];
+        let schema = &described["content"]["application/json"]["schema"];
+        let faults = openapi::faults(&document, schema, &body, kind);
+        assert!(schema.is_object() && faults.is_empty(), "{faults:?}: {body}");
+        // With the bounds and patterns.
+        let whole = document.pointer(schema["$ref"].as_str().unwrap().trim_start_matches('#'));
+        let found = jsonschema::validate(whole.unwrap(), &body);
+        assert!(found.is_ok(), "{kind}: {found:?}: {body}");
+        assert_eq!(body["data"]["object"]["test"], true);
+    }
 }
 
 #[test]
