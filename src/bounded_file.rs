@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
+use crate::encoding;
+
 /// A longer file is not one of a single line.
 const LINE_FILE_BYTES_MAX: u64 = 1_024;
 
@@ -31,11 +33,11 @@ pub fn read_from(from: impl Read, n_bytes_max: u64) -> Result<Vec<u8>> {
 /// Reads the only line of a small file, such as a password.
 ///
 /// # Errors
-/// `FileTooLarge` if the file is longer; `InvalidData` if it is not UTF-8; those of the system.
+/// `FileTooLarge` if the file is longer; `InvalidData`, with what to do, if it is not UTF-8; those of the system.
 pub fn read_line(path: &Path) -> Result<String> {
     let bytes = read(path, LINE_FILE_BYTES_MAX)?;
-    let no_text = |_| Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8");
-    let mut text = String::from_utf8(bytes).map_err(no_text)?;
+    let no_text = |why| Error::new(ErrorKind::InvalidData, format!("it {why}"));
+    let mut text = encoding::owned_text(bytes).map_err(no_text)?;
     text.truncate(text.trim_end_matches(['\r', '\n']).len());
     Ok(text)
 }

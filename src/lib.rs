@@ -23,6 +23,7 @@ pub mod config;
 pub mod connect;
 pub mod demo;
 pub mod egress;
+pub mod encoding;
 pub mod engine;
 pub mod error;
 pub mod fair_limit;

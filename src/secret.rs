@@ -16,6 +16,7 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
+use crate::encoding;
 use crate::error::{Error, Result};
 
 const KEY_BYTES: usize = 32;
@@ -95,10 +96,11 @@ impl Sealer {
                 "other users can read {shown}; run `chmod 600 {shown}`, and rotate all webhook secrets if it may have been read"
             )));
         }
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         file.take(FILE_BYTES_MAX)
-            .read_to_string(&mut text)
+            .read_to_end(&mut bytes)
             .map_err(|error| unavailable("read", path, error))?;
+        let text = encoding::text(&bytes).unwrap_or_default();
         let key = BASE64_STANDARD.decode(text.trim()).ok().and_then(|it| it.try_into().ok());
         let rule =
             format!("{shown} is not a valid key file (expected {KEY_BYTES} bytes in base64)");

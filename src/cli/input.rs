@@ -14,6 +14,7 @@ use super::call::{Call, ServerSession};
 use super::print;
 
 use crate::bounded_file;
+use crate::encoding;
 use crate::error::{Error, Result};
 
 /// Returns true if the file is standard input.
@@ -46,8 +47,8 @@ pub(super) fn bytes(file: &Path, n_bytes_max: usize) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`bytes`]; `Invalid` if the content is not UTF-8.
 pub(super) fn text(file: &Path, n_bytes_max: usize) -> Result<String> {
-    String::from_utf8(bytes(file, n_bytes_max)?)
-        .map_err(|_| Error::invalid(format!("{}: must be UTF-8", name(file))))
+    encoding::owned_text(bytes(file, n_bytes_max)?)
+        .map_err(|why| Error::invalid(format!("{}: the file {why}", name(file))))
 }
 
 /// What the file is called where it is sent.

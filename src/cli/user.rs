@@ -10,6 +10,7 @@ use super::option::body;
 use super::{client_name, print};
 use crate::auth::password::BYTES_MAX;
 use crate::config::Config;
+use crate::encoding::{self, MARK};
 use crate::error::{Error, Result};
 
 #[derive(Debug, Subcommand)]
@@ -177,10 +178,13 @@ impl UserSetArgs {
 
 /// The first line of standard input, without its line break.
 fn read_password() -> Result<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let unreadable = |error| Error::invalid(format!("cannot read the password: {error}"));
-    let most = BYTES_MAX as u64 + 2;
-    std::io::stdin().take(most).read_to_string(&mut text).map_err(unreadable)?;
+    // With a byte order mark before and a line break behind.
+    let most = (BYTES_MAX + MARK.len() + 2) as u64;
+    std::io::stdin().take(most).read_to_end(&mut bytes).map_err(unreadable)?;
+    let text = encoding::text(&bytes)
+        .map_err(|why| Error::invalid(format!("standard input {why}, and send it again")))?;
     let line = text.lines().next().unwrap_or_default();
     if line.is_empty() {
         return Err(Error::invalid("standard input contains no password"));

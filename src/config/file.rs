@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::encoding::{self, NotText};
 use crate::toml_reader::{Problem, Table, TomlDocument, TomlEntry};
 
 /// One section.
@@ -44,9 +45,14 @@ impl<'d> Sections<'d> {
 /// # Errors
 /// The place of the first byte that is not UTF-8.
 pub(super) fn utf8<'t>(name: &str, bytes: &'t [u8]) -> Result<&'t str, Problem> {
-    std::str::from_utf8(bytes).map_err(|error| Problem {
+    encoding::text(bytes).map_err(|why| Problem {
         file: name.to_owned(),
-        line: Some(bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count()),
-        message: "not UTF-8".to_owned(),
+        line: match why {
+            NotText::Utf16 => None,
+            NotText::NotUtf8 { valid_up_to } => {
+                Some(bytes[..valid_up_to].split(|byte| *byte == b'\n').count())
+            }
+        },
+        message: why.to_string(),
     })
 }

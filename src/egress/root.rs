@@ -11,6 +11,7 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
 use crate::bounded_file;
+use crate::encoding;
 use crate::error::{Error, Result};
 
 /// More certificates in a file are refused.
@@ -43,6 +44,7 @@ impl TrustedRoots {
     /// # Errors
     /// `Invalid` if it holds no certificates of authorities, or too many. The message has no subject.
     pub fn parse(pem: &[u8]) -> Result<Self> {
+        let pem = encoding::pem(pem).map_err(|why| Error::invalid(why.to_string()))?;
         let roots = CertificateDer::pem_slice_iter(pem)
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(|error| Error::invalid(format!("is not PEM: {error}")))?;

@@ -6,6 +6,7 @@
 use std::io::{BufRead, Read};
 
 use crate::clock::Time;
+use crate::encoding::{self, NotText};
 use crate::engine::asset::Seen;
 use crate::engine::identity::leaver::Leaver;
 use crate::engine::severity::Severity;
@@ -170,7 +171,7 @@ pub struct CheckSubject {
 #[must_use]
 pub fn detect(head: &[u8]) -> Option<Format> {
     let head = &head[..head.len().min(HEAD_BYTES_MAX)];
-    let head = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
+    let head = encoding::without_mark(head).trim_ascii_start();
     if nmap::masscan::is_report(head) {
         return Some(Format::Masscan);
     }
@@ -210,8 +211,6 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|it| it == part)
 }
 
-const BOM: &[u8] = b"\xef\xbb\xbf";
-
 /// Reads a file from its start to its end and hands out its records in the file's order.
 ///
 /// Holds one record at a time; of a report about one thing, what is kept of it.
@@ -247,7 +246,7 @@ pub fn read_with(
     }
     let start = &start[..n_start];
     refuse_encoded(start)?;
-    let mut input = start.strip_prefix(BOM).unwrap_or(start).chain(input);
+    let mut input = encoding::without_mark(start).chain(input);
     match format {
         Format::ProwlerOcsf => prowler::ocsf::read(&mut input, records),
         Format::ProwlerCsv => prowler::csv::read(&mut input, records),
@@ -293,15 +292,16 @@ pub fn read_with(
 /// # Errors
 /// `Invalid`, with what to do.
 pub fn refuse_encoded(start: &[u8]) -> Result<()> {
-    let wrapping = match start {
-        [] => return Err(Error::invalid("the file is empty")),
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-            "the file is UTF-16, as PowerShell redirection writes it; save it as UTF-8"
-        }
-        _ if unpack::detect(start).is_some() => "the file is compressed; decompress it first",
-        _ => return Ok(()),
-    };
-    Err(Error::invalid(wrapping))
+    if start.is_empty() {
+        return Err(Error::invalid("the file is empty"));
+    }
+    if encoding::is_utf16(start) {
+        return Err(Error::invalid(format!("the file {}", NotText::Utf16)));
+    }
+    if unpack::detect(start).is_some() {
+        return Err(Error::invalid("the file is compressed; decompress it first"));
+    }
+    Ok(())
 }
 
 fn unreadable(cause: std::io::Error) -> Error {

@@ -117,7 +117,7 @@ pub fn read_password(path: &Path) -> Result<String> {
         |what: String| Error::invalid(format!("mail.password_file: {} {what}", path.display()));
     let rule = || about("must have the password on its only line".to_owned());
     let password = bounded_file::read_line(path).map_err(|error| {
-        if matches!(error.kind(), ErrorKind::FileTooLarge | ErrorKind::InvalidData) {
+        if error.kind() == ErrorKind::FileTooLarge {
             return rule();
         }
         about(format!("cannot be read: {error}")).caused_by(error)

@@ -21,6 +21,7 @@ use super::survey::Survey;
 use crate::clock::Time;
 use crate::egress::http::{Method, Request, header};
 use crate::egress::{Egress, EgressPolicy};
+use crate::encoding;
 use crate::error::Result as OurResult;
 
 /// What the provider publishes is read again after so long.
@@ -256,7 +257,8 @@ impl OidcProvider {
         let request = request.map_err(|error| unreachable(error.to_string()))?;
         let fetched = self.egress.fetch(request, ANSWER_BYTES_MAX).await;
         let (head, body) = fetched.map_err(|it| unreachable(it.to_string()))?.into_parts();
-        Ok((head.status.as_u16(), body))
+        let n_mark = body.len() - encoding::without_mark(&body).len();
+        Ok((head.status.as_u16(), body.slice(n_mark..)))
     }
 
     /// The ID token for a code.

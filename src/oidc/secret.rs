@@ -23,7 +23,7 @@ impl ClientSecret {
         };
         let rule = "must have one line without spaces: the client secret that the provider shows";
         let secret = bounded_file::read_line(path).map_err(|error| {
-            if matches!(error.kind(), ErrorKind::FileTooLarge | ErrorKind::InvalidData) {
+            if error.kind() == ErrorKind::FileTooLarge {
                 return about(rule);
             }
             about(&format!("cannot be read: {error}")).caused_by(error)

@@ -447,8 +447,14 @@ fn a_wrong_file_is_refused_in_one_line_with_all_problems_as_details() {
     assert_eq!(details, found.iter().map(ToString::to_string).collect::<Vec<_>>());
 
     fs::write(&path, b"[log]\nlevel = \"\xff\"\n").unwrap();
-    assert_eq!(load(Some(&path)).unwrap_err().message(), format!("{name}:2: not UTF-8"));
-    assert_eq!(check(Some(&path)).unwrap()[0].to_string(), format!("{name}:2: not UTF-8"));
+    assert_eq!(
+        load(Some(&path)).unwrap_err().message(),
+        format!("{name}:2: is not UTF-8; save it as UTF-8")
+    );
+    assert_eq!(
+        check(Some(&path)).unwrap()[0].to_string(),
+        format!("{name}:2: is not UTF-8; save it as UTF-8")
+    );
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod disk;
 mod document;
 mod edge;
 mod egress;
+mod encoding;
 mod engine;
 mod fair;
 mod fuzz;

@@ -19,13 +19,17 @@ use serde_json::value::RawValue;
 use super::problem::Failure;
 use super::reply::Null;
 use super::schema::{self, Example};
+use crate::encoding;
 use crate::error::{Error, Result};
 use crate::store::global::audit::PendingAct;
+use crate::text::line;
 
 /// A longer JSON body is refused.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Deeper nesting of arrays and objects is refused.
 pub const JSON_DEPTH_MAX: usize = 32;
+/// Of a longer name of a charset, the rest is not shown.
+const CHARSET_CHARS_MAX: usize = 40;
 
 /// The bytes of a JSON body that the document describes as `Doc`; more than `BYTES_MAX` are refused. Larger bodies, which are
 /// not kept in memory while they arrive, are [`super::upload::LargeBody`].
@@ -52,8 +56,11 @@ impl<Doc, const BYTES_MAX: usize> Body<Doc, BYTES_MAX> {
 /// # Errors
 /// `Invalid` with the field that breaks a rule: a wrong type, null where it is not allowed, a duplicate or unknown field.
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    check_shape(bytes)?;
-    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let text = encoding::text(bytes)
+        .map_err(|_| Error::invalid_field(WHOLE, format!("is not UTF-8; {TO_SEND_UTF8}")))?;
+    check_shape(text.as_bytes())?;
+    let text = with_plain_integers(text);
+    let mut json = serde_json::Deserializer::from_str(&text);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
         refused(&path, &error.into_inner())
@@ -64,6 +71,9 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 
 /// What an error calls the body if no single field is to blame.
 const WHOLE: &str = "body";
+/// Windows PowerShell sends a text as ISO-8859-1.
+const TO_SEND_UTF8: &str = "send UTF-8 with Content-Type: application/json, in Windows PowerShell with \
+                            -Body ([Text.Encoding]::UTF8.GetBytes($json))";
 
 /// serde's rules about a field that it reports for the object around it, and our words for them.
 const OF_A_MEMBER: [(&str, &str); 2] =
@@ -133,6 +143,45 @@ fn check_shape(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Writes whole numbers such as `40.0`, as PowerShell and spreadsheets write them, as integers. `40.5` and `4e1` stay as
+/// they are.
+fn with_plain_integers(json: &str) -> Cow<'_, str> {
+    let is_of_number = |it: &u8| it.is_ascii_digit() || b"+-.eE".contains(it);
+    let bytes = json.as_bytes();
+    let (mut plain, mut n_written) = (String::new(), 0);
+    let (mut at, mut in_text) = (0, false);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' if in_text => at += 1,
+            b'"' => in_text = !in_text,
+            it if !in_text && is_of_number(it) => {
+                let n = bytes[at..].iter().take_while(|it| is_of_number(it)).count();
+                if let Some(n_whole) = whole_part(&json[at..at + n]) {
+                    plain.push_str(&json[n_written..at + n_whole]);
+                    n_written = at + n;
+                }
+                at += n - 1;
+            }
+            _ => (),
+        }
+        at += 1;
+    }
+    if n_written == 0 {
+        return Cow::Borrowed(json);
+    }
+    plain.push_str(&json[n_written..]);
+    Cow::Owned(plain)
+}
+
+/// How long the whole part of a number is of which the rest is `.0`, or so many zeros. `None`: it is another number, or none.
+fn whole_part(number: &str) -> Option<usize> {
+    let (whole, rest) = number.split_once('.')?;
+    let digits = whole.strip_prefix('-').unwrap_or(whole);
+    let is_whole = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+    let is_zero = !rest.is_empty() && rest.bytes().all(|it| it == b'0');
+    (is_whole && is_zero).then_some(whole.len())
+}
+
 impl<'a, Doc: JsonSchema + Example + Send, const BYTES_MAX: usize> ApiExtractor<'a>
     for Body<Doc, BYTES_MAX>
 {
@@ -175,7 +224,8 @@ pub(super) fn json_meta<Doc: JsonSchema>() -> MetaRequest {
 
 /// Empty for what is not an object.
 fn member_names(bytes: &[u8]) -> Vec<String> {
-    let members = serde_json::from_slice::<BTreeMap<String, &RawValue>>(bytes);
+    let members =
+        serde_json::from_slice::<BTreeMap<String, &RawValue>>(encoding::without_mark(bytes));
     members.map(|it| it.into_keys().collect()).unwrap_or_default()
 }
 
@@ -193,14 +243,27 @@ async fn collect(
 }
 
 /// # Errors
-/// `UnsupportedMediaType` if the body is not sent as JSON.
+/// `UnsupportedMediaType` if the body is not sent as JSON, or not as UTF-8.
 pub fn check_content_type(request: &Request) -> Result<()> {
     let given = request.headers().get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
-    let essence = given.and_then(|it| it.split(';').next()).map(str::trim);
-    if essence.is_some_and(|it| it.eq_ignore_ascii_case("application/json")) {
-        return Ok(());
+    let mut parts = given.unwrap_or_default().split(';').map(str::trim);
+    if !parts.next().is_some_and(|it| it.eq_ignore_ascii_case("application/json")) {
+        let rule = "send the body with Content-Type: application/json";
+        return Err(Error::unsupported_media_type(rule));
     }
-    Err(Error::unsupported_media_type("send the body with Content-Type: application/json"))
+    let named = parts.find_map(|it| {
+        let (name, value) = it.split_once('=')?;
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        is_charset.then(|| value.trim().trim_matches('"').to_ascii_lowercase())
+    });
+    match named.as_deref() {
+        None | Some("utf-8" | "utf8" | "us-ascii") => Ok(()),
+        Some(other) => {
+            let other = line(other, CHARSET_CHARS_MAX);
+            let rule = format!("a body in {other} is not accepted; {TO_SEND_UTF8}");
+            Err(Error::unsupported_media_type(rule))
+        }
+    }
 }
 
 /// A field that may be absent but not null.

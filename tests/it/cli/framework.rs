@@ -44,7 +44,7 @@ fn a_file_that_is_no_framework_is_refused_in_a_line() {
             "wrong.toml",
             "toml: line 1: missing key \"name\"; line 2: unknown key \"nome\"; line 6: ",
         ),
-        ("garbage.toml", "garbage.toml: must be UTF-8"),
+        ("garbage.toml", "garbage.toml: the file is not UTF-8; save it as UTF-8"),
         ("long.toml", "long.toml: must have at most 245760 bytes"),
         ("absent.toml", "cannot read absent.toml: No such file"),
     ] {
