@@ -32,7 +32,7 @@ pub use answer::{
 pub use guard::{EgressPolicy, Sender};
 pub use root::TrustedRoots;
 pub use stream::{Fingerprint, TlsStream, Trust};
-pub use target::{URL_CHARS_MAX, is_loopback, is_url};
+pub use target::{URL_CHARS_MAX, is_loopback, is_same_origin, is_url};
 pub use ureq::http;
 
 use crate::egress::refusal::Refusal;

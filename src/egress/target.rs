@@ -28,7 +28,7 @@ pub(super) enum TargetHost {
     Name(String),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) scheme: Scheme,
     pub(super) host: TargetHost,
@@ -44,6 +44,14 @@ fn refuse<T>(why: impl Into<String>) -> Result<T, Refusal> {
 #[must_use]
 pub fn is_url(text: &str) -> bool {
     parse(text).is_ok()
+}
+
+/// Returns true if two URLs have one origin, however it is written: in capitals, or with the default port (RFC 3986, 6.2.2
+/// and 6.2.3).
+#[must_use]
+pub fn is_same_origin(one: &str, other: &str) -> bool {
+    let target = |url: &str| Target::of(&parse(url).ok()?).ok();
+    target(one).is_some_and(|it| target(other) == Some(it))
 }
 
 /// Returns true for the name or an address of this machine itself.

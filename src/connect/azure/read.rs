@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::judge::{is_known, judge};
 use super::subscription::{ScoreControl, Subscription, control, subscription};
 use crate::connect::call::{
-    Api, Auth, Call, Cause, Collection, Pager, Parts, Rows, TokenSource, Unread, encoded,
+    Api, Auth, Call, Cause, Collection, Letters, Pager, Parts, Rows, TokenSource, Unread, encoded,
 };
 use crate::connect::microsoft::{AppKey, MicrosoftApp, token_source};
 use crate::connect::reading::{Group, Reading, StreamState};
@@ -109,7 +109,8 @@ pub async fn read(
 
 fn collection(url: String, permission: String) -> Collection<'static> {
     let first = Call { permission: Cow::Owned(permission), ..Call::get(url) };
-    let pager = Pager::Link { at: Cow::Borrowed("/nextLink") };
+    // Azure writes `/subscriptions/` also as `/Subscriptions/`.
+    let pager = Pager::Link { at: Cow::Borrowed("/nextLink"), letters: Letters::AnyCase };
     Collection { pager, ..Collection::whole(first, "/value") }
 }
 

@@ -21,8 +21,9 @@ use tokio::time::{Instant, sleep_until};
 use crate::clock::{Clock, Time};
 use crate::egress::http::{HeaderMap, Method, Request, header};
 use crate::egress::{Egress, PostFailure, retry_after_s};
+use crate::encoding;
 
-pub use endpoint::Endpoints;
+pub use endpoint::{Endpoints, Letters};
 pub use page::{Collection, Pager, Rows};
 pub use part::Parts;
 pub use token::TokenSource;
@@ -107,7 +108,7 @@ impl Answer {
     /// # Errors
     /// `Failed` if it is not JSON.
     pub fn json(&self) -> Result<Value, Unread> {
-        serde_json::from_slice(&self.body).map_err(|_| {
+        serde_json::from_slice(encoding::without_mark(&self.body)).map_err(|_| {
             let kind = self.header("content-type");
             let kind = if kind.is_empty() { String::new() } else { format!(" ({kind})") };
             Unread::failed(format!("the answer is not JSON{kind}"))
@@ -123,7 +124,7 @@ impl Answer {
     /// JSON of an error. Null if it is something else.
     #[must_use]
     pub fn error_json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_default()
+        serde_json::from_slice(encoding::without_mark(&self.body)).unwrap_or_default()
     }
 
     #[must_use]

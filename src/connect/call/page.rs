@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::endpoint::Letters;
 use super::unread::Unread;
 use super::{Api, Auth, Call, encoded};
 use crate::connect::reading::{Stream, StreamState};
@@ -25,7 +26,7 @@ pub enum Pager<'a> {
     /// There is one page.
     Whole,
     /// The URL of the next page is here. Nothing there: it was the last one.
-    Link { at: Cow<'a, str> },
+    Link { at: Cow<'a, str>, letters: Letters },
     /// A token for this parameter is here. Nothing there: it was the last page.
     Token { at: Cow<'a, str>, parameter: Cow<'a, str> },
     /// The next page begins after this member of the last row. A page with fewer rows than asked for is the last.
@@ -179,14 +180,15 @@ impl Api {
                 return Err(beyond(&format!("{N_PAGES_MAX} pages")));
             }
             let url = match next {
-                Next::Url(link) => {
-                    self.endpoints.pinned(&link, &collection.first.url).ok_or_else(|| {
+                Next::Url(link, letters) => self
+                    .endpoints
+                    .pinned(&link, &collection.first.url, letters)
+                    .ok_or_else(|| {
                         Unread::failed(format!(
                             "the next page is said to be at another place{}",
                             super::said(&link)
                         ))
-                    })?
-                }
+                    })?,
                 Next::Parameter(name, value) => {
                     with_parameter(&collection.first.url, &name, &value)
                 }
@@ -219,7 +221,7 @@ enum Consistency {
 
 /// Where the next page is.
 enum Next {
-    Url(String),
+    Url(String, Letters),
     Parameter(String, String),
 }
 
@@ -277,7 +279,7 @@ fn next_page(
     };
     Ok(match &collection.pager {
         Pager::Whole => None,
-        Pager::Link { at } => text_at(at)?.map(Next::Url),
+        Pager::Link { at, letters } => text_at(at)?.map(|it| Next::Url(it, *letters)),
         Pager::Token { at, parameter } => {
             text_at(at)?.map(|it| Next::Parameter(parameter.clone().into_owned(), it))
         }

@@ -164,7 +164,9 @@ fn collection<'m>(
             let parameter = Cow::Borrowed(parameter.as_str());
             (call::Pager::Cursor { at, offset_at, parameter }, None)
         }
-        Pager::NextUrl { next, total } => (call::Pager::Link { at: text(next) }, total.as_ref()),
+        Pager::NextUrl { next, total } => {
+            (call::Pager::Link { at: text(next), letters: call::Letters::Exact }, total.as_ref())
+        }
         Pager::PageNumber { parameter, first, total } => {
             query.push((parameter.as_str(), first.to_string()));
             let first = u64::from(*first);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use posture::connect::call::{Api, Auth, Call, Cause, Collection, Pace, Pager, Rows};
+use posture::connect::call::{Api, Auth, Call, Cause, Collection, Letters, Pace, Pager, Rows};
 use posture::connect::reading::StreamState::{self, Complete, Denied, Failed, Partial};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
@@ -24,7 +24,7 @@ fn items(path: &str, pager: Pager<'static>) -> Collection<'static> {
 }
 
 fn linked() -> Collection<'static> {
-    items("/v1/items", Pager::Link { at: Cow::Borrowed("/next") })
+    items("/v1/items", Pager::Link { at: Cow::Borrowed("/next"), letters: Letters::Exact })
 }
 
 fn read_with(api: &Api, collection: &Collection<'_>) -> Rows {
@@ -81,6 +81,40 @@ fn an_empty_page_in_the_middle_is_not_the_end() {
         _ => page(&json!({"items": rows(2, 3)})),
     });
     assert_eq!(states(&read(&vendor, &linked())), (Complete, String::new(), 3));
+}
+
+/// Azure has sent links with the default port, and writes paths in capitals too.
+#[test]
+fn a_link_to_the_same_place_is_followed_however_it_is_written() {
+    let any =
+        items("/v1/items", Pager::Link { at: Cow::Borrowed("/next"), letters: Letters::AnyCase });
+    let exact = linked();
+    for (link, is_followed, letters) in [
+        ("https://vendor.example:443/v1/items?from=1", true, &exact),
+        ("https://VENDOR.Example/v1/items?from=1", true, &exact),
+        ("HTTPS://vendor.example/v1/items?from=1", true, &exact),
+        ("https://vendor.example/V1/items?from=1", false, &exact),
+        ("https://vendor.example/V1/items?from=1", true, &any),
+        ("https://vendor.example/V2/items?from=1", false, &any),
+        ("https://vendor.example:80/v1/items?from=1", false, &any),
+        ("http://vendor.example:443/v1/items?from=1", false, &any),
+        ("https://vendor.example:0443/v1/items?from=1", false, &any),
+    ] {
+        let vendor = Vendor::start(move |request| match parameter(request, "from").as_str() {
+            "" => page(&json!({"items": rows(0, 1), "next": link})),
+            _ => page(&json!({"items": rows(1, 2)})),
+        });
+        let (state, _, n) = states(&read(&vendor, letters));
+        let wanted = if is_followed { (Complete, 2) } else { (Partial, 1) };
+        assert_eq!((state, n), wanted, "{link}");
+    }
+}
+
+#[test]
+fn an_answer_with_a_byte_order_mark_is_json() {
+    let body = format!("\u{feff}{}", json!({"items": rows(0, 2)}));
+    let vendor = Vendor::start(move |_| told(200, &[], &body));
+    assert_eq!(states(&read(&vendor, &linked())), (Complete, String::new(), 2));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::connect::aws::config::AwsConfig;
 use crate::connect::aws::refusal::{DIALECT, Refusal, explain_key};
 use crate::connect::aws::sign::Credentials;
 use crate::connect::call::{Answer, Api, Auth, Unread, explain_clock, said};
+use crate::encoding;
 
 const STS_VERSION: &str = "2011-06-15";
 /// As the client's log of requests shows it.
@@ -163,7 +164,7 @@ pub(super) struct Pages {
 }
 
 fn text(answer: &Answer, ask: &Ask) -> Result<String, Unread> {
-    String::from_utf8(answer.body.to_vec()).map_err(|_| unreadable(ask))
+    encoding::text(&answer.body).map(str::to_owned).map_err(|_| unreadable(ask))
 }
 
 pub(super) fn unreadable(ask: &Ask) -> Unread {

@@ -5,6 +5,7 @@ use crate::connect::call::{Answer, Api, Auth, Call, TokenSource, Unread, said};
 use crate::connect::m365::tenant::Mailbox;
 use crate::connect::microsoft::DIALECT;
 use crate::egress::http::header;
+use crate::encoding;
 
 /// The hosts of Microsoft that files are fetched from. They get no token.
 const HOSTS: &[&str] = &[".office.com", ".office365.com", ".office365.us", ".office365.cn"];
@@ -36,7 +37,7 @@ fn file_url(answer: &Answer) -> Result<String, Unread> {
 }
 
 fn parse(bytes: &[u8]) -> Result<Vec<Mailbox>, Unread> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = encoding::without_mark(bytes);
     let unreadable = |_| Unread::failed("the report on mailboxes is not CSV");
     let mut reader = csv::Reader::from_reader(bytes);
     let headers = reader.headers().map_err(unreadable)?.clone();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::connect::call::{Call, Collection, Pace, Pager};
+use crate::connect::call::{Call, Collection, Letters, Pace, Pager};
 use crate::connect::m365::tenant::Source;
 
 /// One collection or object of Graph.
@@ -306,7 +306,9 @@ impl Plan {
 
     pub(super) fn collection(&self, graph: &str) -> Collection<'static> {
         let pager = match self.shape {
-            Shape::Rows => Pager::Link { at: Cow::Borrowed("/@odata.nextLink") },
+            Shape::Rows => {
+                Pager::Link { at: Cow::Borrowed("/@odata.nextLink"), letters: Letters::Exact }
+            }
             Shape::FirstPage | Shape::Object => Pager::Whole,
         };
         Collection { pager, ..Collection::whole(self.call(graph), "/value") }
@@ -318,7 +320,7 @@ pub(super) fn members(graph: &str, group: &str) -> Collection<'static> {
     let url = format!("{graph}/v1.0/groups/{group}/transitiveMembers?$select=id&$top=999");
     let permission = Cow::Borrowed("GroupMember.Read.All");
     let call = Call { permission, ..Call::get(url) };
-    let pager = Pager::Link { at: Cow::Borrowed("/@odata.nextLink") };
+    let pager = Pager::Link { at: Cow::Borrowed("/@odata.nextLink"), letters: Letters::Exact };
     Collection { pager, ..Collection::whole(call, "/value") }
 }
 
@@ -327,7 +329,7 @@ pub(super) fn methods(graph: &str, user: &str) -> Collection<'static> {
     let url = format!("{graph}/v1.0/users/{user}/authentication/methods");
     let permission = Cow::Borrowed("UserAuthenticationMethod.Read.All");
     let call = Call { permission, pace: pace("authentication methods", 100), ..Call::get(url) };
-    let pager = Pager::Link { at: Cow::Borrowed("/@odata.nextLink") };
+    let pager = Pager::Link { at: Cow::Borrowed("/@odata.nextLink"), letters: Letters::Exact };
     Collection { pager, ..Collection::whole(call, "/value") }
 }
 
