@@ -47,12 +47,16 @@ struct Policy {
     /// The share of mail, in percent. `None` if it is not valid.
     pct: Option<u8>,
     is_test: bool,
+    /// Parts behind p that are no tags. Receivers ignore them, and apply p (RFC 7489, 6.3).
+    ignored: Vec<String>,
 }
 
 impl Policy {
     /// The error says what is wrong, for a sentence.
     fn parse(text: &str) -> Result<Self, String> {
-        let tags = tag::tags(text).ok_or("it is not a list of tags, each of them once")?;
+        let tags = tag::loose_tags("p", text);
+        let (tags, ignored) = tags.ok_or("it is not a list of tags, each of them once")?;
+        let ignored = ignored.into_iter().map(quoted).collect();
         let action = |name: &str| match tag::value(&tags, name) {
             None => Ok(None),
             Some(text) => {
@@ -66,7 +70,7 @@ impl Policy {
         let pct = tag::value(&tags, "pct").map_or(Ok(100), str::parse);
         let is_test = tag::value(&tags, "t").is_some_and(|it| it.eq_ignore_ascii_case("y"));
         let pct = pct.ok().filter(|it| *it <= 100);
-        Ok(Self { action: own, below, absent, pct, is_test })
+        Ok(Self { action: own, below, absent, pct, is_test, ignored })
     }
 }
 
@@ -130,8 +134,8 @@ fn find_above<'a>(domain: &Domain, sheet: &Sheet<'a>) -> Result<Option<Found<'a>
     for name in names {
         let at = format!("_dmarc.{name}");
         let [text] = records(&at, sheet)?[..] else { continue };
-        let psd =
-            tag::tags(text).and_then(|it| tag::value(&it, "psd").map(str::to_ascii_lowercase));
+        let psd = tag::loose_tags("p", text)
+            .and_then(|it| tag::value(&it.0, "psd").map(str::to_ascii_lowercase));
         let found = Found { at, text, is_above: true };
         match psd.as_deref() {
             Some("n") => return Ok(Some(found)),
@@ -163,7 +167,17 @@ fn judge(domain: &Domain, found: &Found) -> (JudgedStatus, String) {
             return (NonCompliant, format!("{says}: {why}. {advice}"));
         }
     };
-    let action = if *is_above { policy.below } else { policy.action };
+    let (status, findings) = weigh(&policy, *is_above, &says);
+    if policy.ignored.is_empty() {
+        return (status, findings);
+    }
+    let ignored = policy.ignored.join(" and ");
+    (status, format!("{findings} Receivers ignore {ignored} in it, which is no tag: repair it."))
+}
+
+/// What a valid policy comes to.
+fn weigh(policy: &Policy, is_above: bool, says: &str) -> (JudgedStatus, String) {
+    let action = if is_above { policy.below } else { policy.action };
     let name = action.as_str();
     if action == Action::None {
         let why = "forged mail is delivered as before";

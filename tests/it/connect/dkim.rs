@@ -3,7 +3,7 @@
 use posture::connect::reading::JudgedStatus::{Compliant, NonCompliant, NotApplicable, Partial};
 use posture::connect::reading::StreamState;
 
-use super::zone::{DOMAIN, check, find, group, note, rsa_key, stream};
+use super::zone::{DOMAIN, Zone, check, find, group, note, rsa_key, stream};
 
 const MICROSOFT: &str = "example.com MX 0 example-com.mail.protection.outlook.com.";
 const GOOGLE: &str = "example.com MX 1 ASPMX.L.GOOGLE.COM.\nexample.com MX 5 alt1.aspmx.l.google.com.\n\
@@ -13,6 +13,31 @@ const OTHER: &str = "example.com MX 10 mx.example.net.";
 fn keys(mx: &str, keys: &[(&str, &str)]) -> String {
     let lines = keys.iter().map(|(name, key)| format!("\n{name}._domainkey.{DOMAIN} TXT {key}"));
     lines.fold(mx.to_owned(), |all, line| all + &line)
+}
+
+/// The same key under all selectors that are asked for.
+fn selectors(lines: &str, key: &str) -> String {
+    let asked = Zone::new(OTHER).judge(DOMAIN).1;
+    let names = asked.into_iter().map(|it| it.name).filter(|it| it.contains("._domainkey."));
+    names.fold(lines.to_owned(), |all, name| format!("{all}\n{name} TXT {key}"))
+}
+
+/// A domain may have delegated a name to a service that is gone.
+#[test]
+fn a_guess_that_cannot_be_read_is_a_note() {
+    let good = rsa_key(2_048);
+    for (lines, status) in [
+        (keys(MICROSOFT, &[("selector1", &good), ("k3", "!late")]), Some(Compliant)),
+        (keys(MICROSOFT, &[("k3", "!late")]), Some(NonCompliant)),
+        (keys(OTHER, &[("s1", &good), ("k3", "!late")]), Some(Compliant)),
+        (keys(OTHER, &[("k3", "!late"), ("s2", "!late")]), None),
+    ] {
+        let group = group(&lines);
+        assert_eq!(find(&group, "dkim").map(|it| it.status), status, "{lines}");
+        assert_eq!(stream(&group, "dkim").state, StreamState::Complete, "{lines}");
+        let note = note(&group, "dkim_unread").unwrap();
+        assert!(note.contains(" of 38 common selectors were not read: the query TXT "), "{note}");
+    }
 }
 
 #[test]
@@ -90,12 +115,20 @@ fn a_domain_without_mail_has_nothing_to_sign() {
     let nothing = "example.com MX 0 .\nexample.com TXT v=spf1 -all";
     check(nothing, "dkim", NotApplicable, "takes no mail");
     check(nothing, "dmarc", NonCompliant, "has no DMARC policy");
+    // Without an MX record its own address would take the mail.
+    check("example.com TXT v=spf1 -all", "dkim", NotApplicable, "neither MX nor an address");
+    let parked = "example.com A 192.0.2.1\nexample.com TXT v=spf1 -all";
+    let withdrawn = selectors(parked, "v=DKIM1; p=");
+    check(&withdrawn, "dkim", NotApplicable, "has withdrawn the keys of all selectors");
     for sends in [
         "example.com MX 0 .\nexample.com TXT v=spf1 ip4:192.0.2.1 -all",
         "example.com MX 0 .\nexample.com TXT v=spf1 ~all",
         "example.com MX 0 .\nexample.com TXT v=spf1 -all\nexample.com TXT v=spf1 -all",
         "example.com MX 0 .\nexample.com MX 10 mx.example.net.\nexample.com TXT v=spf1 -all",
-        "example.com TXT v=spf1 -all",
+        parked,
+        "example.com A !late\nexample.com TXT v=spf1 -all",
+        "example.com AAAA 2001:db8::1\nexample.com TXT v=spf1 -all",
+        &selectors("example.com TXT v=spf1 ~all", "v=DKIM1; p="),
     ] {
         assert_eq!(find(&group(sends), "dkim"), None, "{sends}");
     }
@@ -106,10 +139,7 @@ fn a_query_that_fails_gives_no_verdict() {
     let good = rsa_key(2_048);
     for (lines, query) in [
         (keys(MICROSOFT, &[("selector1", "!late")]), "TXT selector1._domainkey.example.com"),
-        (
-            keys(MICROSOFT, &[("selector1", &good), ("k3", "!late")]),
-            "TXT k3._domainkey.example.com",
-        ),
+        (selectors(OTHER, "!late"), "TXT selector1._domainkey.example.com"),
         (keys("example.com MX !late", &[("google", &good)]), "MX example.com"),
         ("example.com MX 0 .\nexample.com TXT !late".to_owned(), "TXT example.com"),
     ] {

@@ -33,6 +33,25 @@ fn a_policy_that_applies_to_all_mail_is_compliant() {
     }
 }
 
+/// RFC 7489, 6.3: errors in the rest of the record are ignored, and the policy is applied.
+#[test]
+fn a_part_behind_the_policy_that_is_no_tag_is_named_and_ignored() {
+    for (record, status, ignored) in [
+        (
+            "v=DMARC1; p=reject; rua=mailto:a@example.com; mailto:b@example.com; fo=1",
+            Compliant,
+            "\"mailto:b@example.com\"",
+        ),
+        ("v=DMARC1; p=reject; rua=mailto:a@example.com; pct", Compliant, "\"pct\""),
+        ("v=DMARC1; p=reject; =x; y z=1", Compliant, "\"=x\" and \"y z=1\""),
+        ("v=DMARC1; p=none; rua", NonCompliant, "\"rua\""),
+        ("v=DMARC1; p=quarantine; rua; pct=50", Partial, "\"rua\""),
+    ] {
+        let words = format!("Receivers ignore {ignored} in it, which is no tag");
+        check(&own(record), "dmarc", status, &words);
+    }
+}
+
 #[test]
 fn a_record_that_receivers_ignore_is_no_policy() {
     for (record, words) in [
@@ -41,7 +60,8 @@ fn a_record_that_receivers_ignore_is_no_policy() {
         ("v=DMARC1; p=drop", "p must be none, quarantine or reject"),
         ("v=DMARC1; p=reject; sp=drop", "sp must be none, quarantine or reject"),
         ("v=DMARC1; p=reject; p=reject", "each of them once"),
-        ("v=DMARC1; p=reject; rua", "not a list of tags"),
+        ("v=DMARC1; rua; p=reject", "not a list of tags"),
+        ("v=DMARC1; mailto:a@example.com; p=reject", "not a list of tags"),
         ("v=DMARC1 p=reject", "which receivers ignore"),
         ("v=dmarc1; p=reject", "which receivers ignore"),
         ("p=reject; v=DMARC1", "which receivers ignore"),

@@ -63,33 +63,70 @@ type Found = (&'static str, Key);
 
 pub(super) fn rule(domain: &Domain, sheet: &Sheet) -> Result<Ruling, Halt> {
     let mail = Mail::read(domain, sheet)?;
-    if mail.is_null && spf::sends_nothing(domain, sheet)? {
+    let sends_nothing = spf::sends_nothing(domain, sheet)?;
+    let nothing = |n_rows: usize, how: &str| {
         let findings = format!(
-            "{domain} takes no mail (null MX) and sends none (\"v=spf1 -all\"), so that there is nothing to sign."
+            "{domain} {how} and sends none (\"v=spf1 -all\"), so that there is nothing to sign."
         );
-        return Ok(Ruling::judged(0, NotApplicable, findings));
+        Ok(Ruling::judged(n_rows, NotApplicable, findings))
+    };
+    if sends_nothing && mail.is_null {
+        return nothing(0, "takes no mail (null MX)");
     }
-    let found = keys(domain, sheet)?;
-    if let Some((status, findings)) = judge(domain, &found, mail.signing_suite()) {
-        return Ok(Ruling::judged(found.len(), status, findings));
+    if sends_nothing && mail.has_no_server(domain, sheet)? {
+        return nothing(0, "takes no mail (neither MX nor an address)");
     }
-    let why = format!("{domain} may sign with another, which the DNS does not list");
-    let text = format!("no key under {} common selectors; {why}", SELECTORS.len());
-    Ok(Ruling::noted(found.len(), "dkim", text))
+    let suite = mail.signing_suite();
+    let Keys { found, unread } = keys(domain, suite, sheet)?;
+    let is_withdrawn = |it: &Found| it.1 == Key::Withdrawn;
+    if sends_nothing && found.len() == SELECTORS.len() && found.iter().all(is_withdrawn) {
+        return nothing(found.len(), "has withdrawn the keys of all selectors");
+    }
+    let n_all = SELECTORS.len();
+    let unread =
+        unread.map(|it| format!("{} of {n_all} common selectors were not read: {}", it.0, it.1));
+    let mut ruling = if let Some((status, findings)) = judge(domain, &found, suite) {
+        Ruling::judged(found.len(), status, findings)
+    } else {
+        let why = format!("{domain} may sign with another, which the DNS does not list");
+        let text = format!("no key under {n_all} common selectors; {why}");
+        Ruling::noted(found.len(), "dkim", text)
+    };
+    ruling.notes.extend(unread.map(|it| ("dkim_unread", it)));
+    Ok(ruling)
 }
 
-fn keys(domain: &Domain, sheet: &Sheet) -> Result<Vec<Found>, Halt> {
+struct Keys {
+    found: Vec<Found>,
+    /// How many selectors were not read, and why the first was not.
+    unread: Option<(usize, String)>,
+}
+
+/// A selector that is only a guess may be delegated to a server that is gone, and decides nothing then. Those of the suite
+/// must be read, and so must at least one.
+fn keys(domain: &Domain, suite: Option<&Suite>, sheet: &Sheet) -> Result<Keys, Halt> {
     let at = |selector: &str| format!("{selector}._domainkey.{domain}");
     for selector in SELECTORS {
         sheet.find(RecordKind::Txt, &at(selector));
     }
-    let mut found = Vec::new();
+    let mut keys = Keys { found: Vec::new(), unread: None };
     for selector in SELECTORS {
-        let records = sheet.look(RecordKind::Txt, &at(selector))?;
-        found
-            .extend(records.iter().filter_map(|it| key::parse(it)).min().map(|it| (*selector, it)));
+        let is_guess = suite.is_none_or(|it| !it.selectors.contains(selector));
+        match sheet.look(RecordKind::Txt, &at(selector)) {
+            Ok(records) => {
+                let best = records.iter().filter_map(|it| key::parse(it)).min();
+                keys.found.extend(best.map(|it| (*selector, it)));
+            }
+            Err(Halt::Failed(why)) if is_guess => {
+                keys.unread.get_or_insert((0, why)).0 += 1;
+            }
+            Err(halt) => return Err(halt),
+        }
     }
-    Ok(found)
+    match keys.unread {
+        Some((n, why)) if n == SELECTORS.len() => Err(Halt::Failed(why)),
+        _ => Ok(keys),
+    }
 }
 
 /// `None` if what was found proves nothing.
