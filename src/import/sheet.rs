@@ -9,6 +9,9 @@ use super::text::OrSkipped;
 use super::{RECORD_BYTES_MAX, Record, unreadable};
 use crate::error::{Error, Result};
 
+/// Begins a line that names the separator, for Excel.
+const SEPARATOR: &[u8] = b"sep=";
+
 /// A table that is read row by row.
 pub(super) struct Sheet<'a> {
     rows: csv::Reader<RowWatch<'a>>,
@@ -87,18 +90,16 @@ impl<'a> Table<'a> {
     /// # Errors
     /// `Invalid` if it is too long. `Unavailable` when reading fails.
     pub(super) fn open(input: &'a mut dyn BufRead) -> Result<Self> {
-        let mut line = Vec::new();
-        loop {
-            let bytes = input.fill_buf().map_err(unreadable)?;
-            let end = bytes.iter().position(|it| is_line_end(*it));
-            let n = end.map_or(bytes.len(), |it| it + 1);
-            line.extend_from_slice(&bytes[..n]);
-            input.consume(n);
-            if n == 0 || end.is_some() || RECORD_BYTES_MAX < line.len() {
+        let mut line = first_line(input)?;
+        let named = named_delimiter(&line);
+        while named.is_some() && !line.is_empty() {
+            // The line break of the named one may have two characters.
+            line = first_line(input)?;
+            if !line.trim_ascii().is_empty() {
                 break;
             }
         }
-        let delimiter = delimiter(&line);
+        let delimiter = named.unwrap_or_else(|| delimiter(&line));
         let sheet = Sheet::continued(line, input, delimiter)?;
         Ok(Self { columns: Columns::of(sheet.header()), sheet })
     }
@@ -170,6 +171,42 @@ pub(super) fn each(
     table.each(records, take)
 }
 
+fn first_line(input: &mut dyn BufRead) -> Result<Vec<u8>> {
+    let mut line = Vec::new();
+    loop {
+        let bytes = input.fill_buf().map_err(unreadable)?;
+        let end = bytes.iter().position(|it| is_line_end(*it));
+        let n = end.map_or(bytes.len(), |it| it + 1);
+        line.extend_from_slice(&bytes[..n]);
+        input.consume(n);
+        if n == 0 || end.is_some() || RECORD_BYTES_MAX < line.len() {
+            return Ok(line);
+        }
+    }
+}
+
+/// The separator that a first line `sep=;`, which is for Excel, names.
+fn named_delimiter(line: &[u8]) -> Option<u8> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    // Also in quotes.
+    let line = line.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\"")).unwrap_or(line);
+    let (start, named) = line.split_at_checked(SEPARATOR.len())?;
+    match named {
+        [one] if start.eq_ignore_ascii_case(SEPARATOR) => Some(*one),
+        _ => None,
+    }
+}
+
+/// A table without a first line that names its separator, and the separator.
+pub(super) fn split_named(table: &[u8]) -> (Option<u8>, &[u8]) {
+    let n_line = table.iter().position(|it| is_line_end(*it)).unwrap_or(table.len());
+    let named = named_delimiter(&table[..n_line]);
+    let rest = &table[n_line..];
+    let n_ends = rest.iter().take_while(|it| is_line_end(**it)).count();
+    if named.is_some() { (named, &rest[n_ends..]) } else { (None, table) }
+}
+
 /// What separates the columns of a table with this header: that of these which is in it most often.
 pub(super) fn delimiter(header: &[u8]) -> u8 {
     let count = |of: u8| header.split(|it| *it == of).count();
@@ -190,9 +227,10 @@ pub(super) fn has_columns(head: &[u8], names: &[&str]) -> bool {
 
 /// The names of the columns of a table that starts so.
 pub(super) fn header_of(head: &[u8]) -> Vec<String> {
-    let line = head.split(|it| is_line_end(*it)).next().unwrap_or_default();
+    let (named, table) = split_named(head);
+    let line = table.split(|it| is_line_end(*it)).next().unwrap_or_default();
     let mut rows = csv::ReaderBuilder::new()
-        .delimiter(delimiter(line))
+        .delimiter(named.unwrap_or_else(|| delimiter(line)))
         .has_headers(false)
         .flexible(true)
         .from_reader(line);

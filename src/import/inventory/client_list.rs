@@ -1,8 +1,9 @@
 //! A list of clients that a person made: a table with a header, as spreadsheets save it.
 
+use crate::encoding;
 use crate::error::{Error, Result};
 use crate::import::refuse_encoded;
-use crate::import::sheet::delimiter;
+use crate::import::sheet::{delimiter, split_named};
 use crate::text::visible;
 
 /// Rows that one list may have.
@@ -51,10 +52,12 @@ impl Column {
 /// `Invalid` with the row, if the list is not such a table or has too many rows.
 pub fn read(bytes: &[u8]) -> Result<Vec<ListedClient>> {
     refuse_encoded(bytes)?;
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = encoding::without_mark(bytes);
+    let (named, bytes) = split_named(bytes);
     let header = bytes.split(|it| matches!(it, b'\n' | b'\r')).next().unwrap_or_default();
     let mut table = csv::ReaderBuilder::new()
-        .delimiter(delimiter(header))
+        .delimiter(named.unwrap_or_else(|| delimiter(header)))
+        .flexible(true)
         .trim(csv::Trim::All)
         .from_reader(bytes);
     let columns = columns(table.headers().map_err(|it| broken(&it))?)?;
@@ -76,28 +79,48 @@ pub fn read(bytes: &[u8]) -> Result<Vec<ListedClient>> {
     Ok(clients)
 }
 
-fn columns(header: &csv::StringRecord) -> Result<Vec<Column>> {
+/// `None`: a column without a name, which must be empty.
+fn columns(header: &csv::StringRecord) -> Result<Vec<Option<Column>>> {
     let mut columns = Vec::new();
     for title in header {
-        let column = Column::named(title).filter(|it| !columns.contains(it));
-        columns.push(column.ok_or_else(|| {
+        if title.is_empty() {
+            columns.push(None);
+            continue;
+        }
+        let column = Column::named(title).filter(|it| !columns.contains(&Some(*it)));
+        columns.push(Some(column.ok_or_else(|| {
             Error::invalid(format!(
                 "the column `{}` is not known, or is there twice; the columns of a list of clients are name, industry, employees, \
                  frameworks and tags, of which only name is needed",
                 visible(title)
             ))
-        })?);
+        })?));
     }
-    if columns.contains(&Column::Name) {
+    if columns.contains(&Some(Column::Name)) {
         Ok(columns)
     } else {
         Err(Error::invalid("the first row has no column `name`; it must name the columns"))
     }
 }
 
-fn client(row: usize, columns: &[Column], cells: &csv::StringRecord) -> Result<ListedClient> {
+fn client(
+    row: usize,
+    columns: &[Option<Column>],
+    cells: &csv::StringRecord,
+) -> Result<ListedClient> {
     let mut client = ListedClient { row, ..ListedClient::default() };
+    // Spreadsheets save columns that are empty too.
+    let n_cells = (0..cells.len()).rev().find(|it| !cells[*it].is_empty()).map_or(0, |it| it + 1);
+    if cells.len() < columns.len() || columns.len() < n_cells {
+        let (n, expected) = (cells.len(), columns.len());
+        let rule = format!("row {row}: has {n} columns where the header has {expected}");
+        return Err(Error::invalid(rule));
+    }
     for (column, cell) in columns.iter().zip(cells).filter(|it| !it.1.is_empty()) {
+        let Some(column) = column else {
+            let rule = format!("row {row}: `{}` is in a column without a name", visible(cell));
+            return Err(Error::invalid(rule));
+        };
         match column {
             Column::Name => cell.clone_into(&mut client.name),
             Column::Industry => client.industry = Some(cell.to_owned()),
@@ -123,10 +146,6 @@ fn client(row: usize, columns: &[Column], cells: &csv::StringRecord) -> Result<L
 
 fn broken(error: &csv::Error) -> Error {
     let row = error.position().map_or(0, csv::Position::record);
-    if let csv::ErrorKind::UnequalLengths { expected_len, len, .. } = error.kind() {
-        let rule = format!("row {row}: has {len} columns where the header has {expected_len}");
-        return Error::invalid(rule);
-    }
     if let csv::ErrorKind::Utf8 { .. } = error.kind() {
         return Error::invalid(format!("row {row}: is not UTF-8; save the list as CSV UTF-8"));
     }

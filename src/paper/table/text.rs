@@ -1,8 +1,9 @@
-//! A table as CSV, in UTF-8, with times as RFC 3339.
+//! A table as CSV, in UTF-8 with a byte order mark, with times as RFC 3339.
 
 use std::borrow::Cow;
 
 use super::{Cell, Column};
+use crate::encoding::MARK;
 use crate::error::{Error, Result};
 
 /// The table so far.
@@ -12,7 +13,9 @@ impl TextTable {
     pub(super) fn begin(columns: &[Column]) -> Result<Self> {
         // Quotes keep a text in its cell also where a spreadsheet takes semicolons for separators.
         let quoted = csv::QuoteStyle::NonNumeric;
-        let mut rows = csv::WriterBuilder::new().quote_style(quoted).from_writer(Vec::new());
+        // Excel takes CSV without the mark for the code page of the machine.
+        let start = MARK.as_bytes().to_vec();
+        let mut rows = csv::WriterBuilder::new().quote_style(quoted).from_writer(start);
         let headings = columns.iter().map(|it| inert(&it.heading).into_owned());
         rows.write_record(headings).map_err(Error::internal)?;
         Ok(Self(rows))

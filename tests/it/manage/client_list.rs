@@ -48,6 +48,26 @@ fn those_that_are_not_there_yet_are_added() {
 }
 
 #[test]
+fn what_spreadsheets_add_to_a_list_is_nothing() {
+    let posture = Posture::start();
+    let lists = [
+        "sep=;\nname;industry;employees\nA;Healthcare;40\n",
+        "\u{feff}\"sep=,\"\r\n\r\nname,industry\r\nB,\"Legal; other\"\r\n",
+        "name,industry,employees,,\nC,Healthcare,40,,\n",
+        "name,industry\nD,Legal,,\n,\n,,,\n",
+        "SEP=\t\nname\tindustry\nE\tLegal\n",
+    ];
+    for list in lists {
+        let answer = send(&posture, list.as_bytes());
+        assert_eq!(answer.status, 200, "{list}: {}", answer.text());
+        assert_eq!(answer.json()["data"]["added"].as_array().unwrap().len(), 1, "{list}");
+    }
+    assert_eq!(names(&posture), ["A", "B", "C", "D", "E"]);
+    let clients = read(&posture, "/api/clients");
+    assert_eq!(clients[1]["industry"], "Legal; other");
+}
+
+#[test]
 fn a_list_with_a_wrong_row_adds_nobody() {
     let posture = Posture::start();
     posture.client("Acme");
@@ -63,6 +83,8 @@ fn a_list_with_a_wrong_row_adds_nobody() {
         ("industry\nLegal\n", "has no column `name`"),
         ("name,employees\nA,1\nB,many\n", "row 2: employees must be a whole number"),
         ("name,employees\nA,1\nB\n", "row 2: has 1 columns where the header has 2"),
+        ("name,employees\nA,1,,x\n", "row 1: has 4 columns where the header has 2"),
+        ("name,,employees\nA,x,1\n", "row 1: `x` is in a column without a name"),
         ("name,employees\nA,1\n,2\n", "row 2: name: must be 1 to 500 characters"),
         ("name,frameworks\nA,SOC2\nB,SOC3\n", "row 2: settings.frameworks"),
         ("name\nA\nB\na\n", "row 3: has the same name as row 1"),
