@@ -238,8 +238,60 @@ fn a_server_without_a_usable_certificate_does_not_start() {
     );
     refused("cert.pem", &certificate.repeat(17), "holds 17 certificates, more than 16");
     refused("cert.pem", &" ".repeat(1024 * 1024 + 1), "cert.pem is larger than 1 MiB");
+    for (name, content, why) in [
+        (
+            "cert.pem",
+            &[0x30, 0x82, 0x01, 0x0a, 0x30, 0x82][..],
+            "cert.pem is DER and not PEM; convert",
+        ),
+        ("key.pem", &[0x30, 0x77, 0x02, 0x01], "key.pem is DER"),
+        ("key.pem", &[0x30, 0x82, 0x0a, 0x3f, 0x02, 0x01, 0x03, 0x30], "is PKCS #12 and not PEM"),
+        ("cert.pem", b"\xff\xfe-\0-\0", "cert.pem is UTF-16, as PowerShell redirection writes it"),
+    ] {
+        let before = std::fs::read(site.folder.path().join(name)).unwrap();
+        site.folder.write(name, content);
+        let said = site.refusal();
+        assert!(said.contains(why), "{name}: {said}");
+        site.folder.write(name, &before);
+    }
     std::fs::remove_file(site.folder.path().join("key.pem")).unwrap();
     assert!(site.refusal().contains("server.tls_key: cannot read key.pem: No such file"));
+}
+
+/// As `openssl ecparam -name secp521r1 -genkey` makes one.
+const P521: &str = "-----BEGIN PRIVATE KEY-----\n\
+    MIHuAgEAMBAGByqGSM49AgEGBSuBBAAjBIHWMIHTAgEBBEIBGsBuPt6smCco6cfb\n\
+    9FIF2FDbvQ4i3n04NpjKSF/BpWTmdQZtc6qHdfqzeTZHeZW3kkB0UlQXV9uqfAta\n\
+    RKN2Yk2hgYkDgYYABAAz+ZOz1bVPr7X2mGYQQrpprcIfTJTBZGU/LcX5HSa0cyDt\n\
+    Obrw/utEarZ5vsxDabUKFJem1r7RYolw4tIziuFYJQFMV43y4WJUEF4J4VNg+pkC\n\
+    rK/HwtrtUFOcx1aTA5q4aJwRDLnwHARsds+um8xtdf/ySiSkVPWKc3bI8ouYKVS7\n\
+    IQ==\n\
+    -----END PRIVATE KEY-----\n";
+
+#[test]
+fn a_chain_in_another_order_and_a_key_that_is_not_supported_are_named() {
+    let site = Site::new();
+    let (certificate, key) = site.issue(2);
+    let chain = format!("{}{certificate}", site.authority.pem());
+    site.folder.write("cert.pem", chain.as_bytes());
+    site.folder.write("key.pem", key.as_bytes());
+    let why = "the key is that of certificate 2 of 2; put it first, then the one that signed it";
+    assert!(site.refusal().contains(why), "{}", site.refusal());
+    site.folder.write("key.pem", P521.as_bytes());
+    let why = "the key is of a kind that is not supported; use ECDSA on P-256 or P-384";
+    assert!(site.refusal().contains(why), "{}", site.refusal());
+}
+
+#[test]
+fn files_of_tls_may_begin_with_a_byte_order_mark() {
+    let site = Site::new();
+    let (certificate, key) = site.issue(7);
+    site.folder.write("cert.pem", format!("\u{feff}{certificate}").as_bytes());
+    site.folder.write("key.pem", format!("\u{feff}{key}").as_bytes());
+    site.folder.write("ca.pem", format!("\u{feff}{}", site.authority.pem()).as_bytes());
+    site.configure("[webhooks]\nca_file = \"ca.pem\"");
+    let server = site.folder.serve();
+    assert_eq!(site.presented(&server), [7]);
 }
 
 #[test]

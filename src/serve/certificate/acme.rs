@@ -173,7 +173,7 @@ fn pair(issued: &IssuedCertificate) -> Result<CertifiedKey> {
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(Error::internal)?;
     let key = PrivateKeyDer::from_pem_slice(issued.key_pem.as_bytes()).map_err(Error::internal)?;
-    certified(chain, key).map_err(Error::internal)
+    certified(&chain, &key).map_err(Error::internal)
 }
 
 /// When it is renewed. A certificate that cannot be decoded is renewed at once.

@@ -16,6 +16,7 @@ use super::{Presented, certified, say};
 use crate::blocking;
 use crate::bounded_file;
 use crate::clock::Clock;
+use crate::encoding;
 use crate::error::{Chain, Error, Result};
 
 /// How often the files are looked at.
@@ -133,7 +134,7 @@ fn read(files: &CertificateFiles) -> Result<CertifiedKey> {
         }
         Error::invalid(format!("server.tls_key: {shown} holds no private key"))
     })?;
-    certified(chain, key).map_err(|why| {
+    certified(&chain, &key).map_err(|why| {
         let key = files.key.display();
         Error::invalid(format!("server.tls_cert {shown} with server.tls_key {key}: {why}"))
     })
@@ -148,12 +149,14 @@ fn is_encrypted(pem: &[u8]) -> bool {
 
 fn content(name: &str, path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
-    bounded_file::read(path, FILE_BYTES_MAX).map_err(|error| {
+    let bytes = bounded_file::read(path, FILE_BYTES_MAX).map_err(|error| {
         if error.kind() == ErrorKind::FileTooLarge {
             return Error::invalid(format!("{name}: {shown} is larger than 1 MiB"));
         }
         Error::invalid(format!("{name}: cannot read {shown}: {error}")).caused_by(error)
-    })
+    })?;
+    let pem = encoding::pem(&bytes);
+    pem.map(<[u8]>::to_vec).map_err(|why| Error::invalid(format!("{name}: {shown} {why}")))
 }
 
 fn not_pem(name: &str, path: &Path, error: &pem::Error) -> Error {

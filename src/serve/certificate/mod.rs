@@ -119,15 +119,29 @@ pub(super) async fn keep(
     }
 }
 
+const TO_MAKE_A_KEY: &str = "use ECDSA on P-256 or P-384, Ed25519, or RSA of 2048 to 8192 bits";
+
 /// # Errors
 /// Why the key cannot be used with the certificate.
 fn certified(
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
+    chain: &[CertificateDer<'static>],
+    key: &PrivateKeyDer<'static>,
 ) -> std::result::Result<CertifiedKey, String> {
-    CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| {
+    let with =
+        |chain: Vec<_>| CertifiedKey::from_der(chain, key.clone_key(), &ring::default_provider());
+    with(chain.to_vec()).map_err(|error| {
         if matches!(error, rustls::Error::InconsistentKeys(_)) {
-            return "the key is not that of the certificate".to_owned();
+            let own = chain.iter().position(|it| with(vec![it.clone()]).is_ok());
+            let Some(index) = own else {
+                return "the key is not that of the certificate".to_owned();
+            };
+            let (n, n_all) = (index + 1, chain.len());
+            return format!(
+                "the key is that of certificate {n} of {n_all}; put it first, then the one that signed it, and so on"
+            );
+        }
+        if matches!(error, rustls::Error::General(_)) {
+            return format!("the key is of a kind that is not supported; {TO_MAKE_A_KEY}");
         }
         error.to_string()
     })
