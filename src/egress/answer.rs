@@ -106,9 +106,16 @@ pub(super) fn read(response: Response<Body>) -> PostOutcome {
     let after = response.headers().get(header::RETRY_AFTER).and_then(|it| it.to_str().ok());
     let retry_after_s = after.and_then(|it| retry_after_s(it, Clock::System.now()));
     let mut bytes = Vec::new();
+    // Redirects are not followed. Where one leads says what URL to enter.
+    if let Some(location) = response.headers().get(header::LOCATION)
+        && response.status().is_redirection()
+    {
+        bytes.extend([b"Location: ", location.as_bytes(), b" "].concat());
+    }
     let body = response.into_body().into_reader();
     // The head is the answer. Of a body that breaks off or is slow, what arrived is stored.
-    drop(body.take(ANSWER_BYTES_MAX as u64).read_to_end(&mut bytes));
+    let n_bytes_max = ANSWER_BYTES_MAX.saturating_sub(bytes.len()) as u64;
+    drop(body.take(n_bytes_max).read_to_end(&mut bytes));
     PostOutcome::Answered { status, retry_after_s, answer: readable(&bytes, ANSWER_BYTES_MAX) }
 }
 

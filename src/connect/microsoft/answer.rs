@@ -23,6 +23,95 @@ const UNLICENSED_WORDS: &[&str] = &[
     "does not have a spo license",
 ];
 
+/// What to do when Microsoft issues no token.
+enum Advice {
+    /// The tenant's administrator has to consent.
+    Consent(&'static str),
+    /// Something about the app or its credential has to change.
+    Credential(&'static str),
+    /// The same, with what Microsoft said.
+    WithWords(&'static str),
+}
+
+/// Numbers of `AADSTS` errors, and what to do about them.
+struct Refused {
+    codes: &'static [u64],
+    advice: Advice,
+}
+
+const fn refused(codes: &'static [u64], advice: Advice) -> Refused {
+    Refused { codes, advice }
+}
+
+const REFUSALS: &[Refused] = &[
+    refused(
+        &[700_016, 65_001, 7_000_229],
+        Advice::Consent(
+            "an administrator of the tenant has not consented yet; send them the consent link",
+        ),
+    ),
+    refused(
+        &[90_002, 5_000_224, 900_023],
+        Advice::WithWords("Microsoft knows no such tenant; check the setting tenant"),
+    ),
+    refused(
+        &[53_003],
+        Advice::Credential(
+            "a Conditional Access policy of the tenant blocks the app; exclude the app's service principal from it",
+        ),
+    ),
+    refused(
+        &[530_004],
+        Advice::Credential(
+            "a Conditional Access policy of the tenant asks for a compliant device; exclude the app's service principal from it",
+        ),
+    ),
+    refused(
+        &[1_002_016],
+        Advice::Credential(
+            "Microsoft was reached with a version of TLS before 1.2, or with 3DES; a proxy on the way must use TLS 1.2 or later",
+        ),
+    ),
+    refused(
+        &[7_000_112],
+        Advice::Credential(
+            "the app is disabled in the tenant; an administrator of the tenant enables it in the Entra admin center: Enterprise \
+             applications, the app, Properties, Enabled for users to sign in",
+        ),
+    ),
+    refused(
+        &[500_011],
+        Advice::WithWords(
+            "the tenant has no service principal of the API that is asked for: it lacks the product, or an administrator of the \
+             tenant removed or disabled it; consent again with the consent link",
+        ),
+    ),
+    refused(
+        &[7_000_222],
+        Advice::Credential(
+            "the client secret of the Microsoft app has expired; enter a new one with `posture connect m365 init`",
+        ),
+    ),
+    refused(
+        &[7_000_215],
+        Advice::Credential(
+            "the client secret of the Microsoft app is wrong; enter it with `posture connect m365 init`",
+        ),
+    ),
+    refused(
+        &[700_027, 700_023, 7_000_214],
+        Advice::Credential(
+            "Microsoft does not know the certificate of the app; upload it to the app registration, or wait some minutes if you just did",
+        ),
+    ),
+    refused(
+        &[700_024, 700_021],
+        Advice::Credential(
+            "Microsoft says that the assertion of the app is not valid at this time",
+        ),
+    ),
+];
+
 fn code(body: &Value) -> &str {
     body.pointer("/error/code").and_then(Value::as_str).unwrap_or_default()
 }
@@ -80,37 +169,22 @@ fn explain_token(answer: &Answer) -> Unread {
         let end = it.find(|it: char| !it.is_ascii_digit()).unwrap_or(it.len());
         it[..end].parse().ok()
     });
-    match codes.and_then(|it| it.first()?.as_u64()).or(named) {
-        Some(700_016 | 65_001 | 7_000_229) => Unread::consent(
-            "an administrator of the tenant has not consented yet; send them the consent link",
-        ),
-        Some(90_002 | 5_000_224 | 900_023) => Unread::credential(format!(
-            "Microsoft knows no such tenant; check the setting tenant{}",
-            said(first_line)
-        )),
-        Some(53_003) => Unread::credential(
-            "a Conditional Access policy of the tenant blocks the app; exclude the app's service principal from it",
-        ),
-        Some(7_000_222) => Unread::credential(
-            "the client secret of the Microsoft app has expired; enter a new one with `posture connect m365 init`",
-        ),
-        Some(7_000_215) => Unread::credential(
-            "the client secret of the Microsoft app is wrong; enter it with `posture connect m365 init`",
-        ),
-        Some(700_027 | 700_023 | 7_000_214) => Unread::credential(
-            "Microsoft does not know the certificate of the app; upload it to the app registration, or wait some minutes if you just did",
-        ),
-        Some(700_024 | 700_021) => Unread::credential(
-            "Microsoft says that the assertion of the app is not valid at this time",
-        ),
-        Some(_) | None if error.is_empty() => Unread::failed(format!(
+    let code = codes.and_then(|it| it.first()?.as_u64()).or(named);
+    let known = REFUSALS.iter().find(|it| code.is_some_and(|code| it.codes.contains(&code)));
+    match known {
+        Some(Refused { advice: Advice::Consent(advice), .. }) => Unread::consent(*advice),
+        Some(Refused { advice: Advice::Credential(advice), .. }) => Unread::credential(*advice),
+        Some(Refused { advice: Advice::WithWords(advice), .. }) => {
+            Unread::credential(format!("{advice}{}", said(first_line)))
+        }
+        None if error.is_empty() => Unread::failed(format!(
             "Microsoft issued no token and answered with status {}",
             answer.status
         )),
-        Some(_) | None if answer.status >= 500 || error == "temporarily_unavailable" => {
+        None if answer.status >= 500 || error == "temporarily_unavailable" => {
             Unread::failed(format!("Microsoft issued no token for now{}", said(first_line)))
         }
-        Some(_) | None => {
+        None => {
             Unread::credential(format!("Microsoft issued no token ({error}){}", said(first_line)))
         }
     }

@@ -42,6 +42,10 @@ impl PendingFile {
         let mut pending = OsString::from(name);
         pending.push(PENDING);
         let path = folder.join(pending);
+        if fs::metadata(file).is_ok_and(|it| it.is_dir()) {
+            let rule = "is a folder; name a file in it that does not exist yet";
+            return Err(Error::invalid(rule));
+        }
         if fs::symlink_metadata(file).is_ok() {
             return Err(taken());
         }
