@@ -2,6 +2,7 @@
 
 mod body;
 mod law;
+mod needs_generators;
 mod needs_npm;
 mod needs_schemathesis;
 mod own;

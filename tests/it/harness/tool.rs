@@ -76,6 +76,22 @@ pub fn schemathesis() -> PathBuf {
     program
 }
 
+/// The generator of clients.
+pub fn openapi_generator_jar() -> PathBuf {
+    let lib = cache().join("venv-openapi-generator-7.26.0/lib");
+    let versions = std::fs::read_dir(lib).into_iter().flatten();
+    let inside = "site-packages/openapi_generator_cli/openapi-generator.jar";
+    let jar = versions.map(|it| it.unwrap().path().join(inside)).find(|it| it.is_file());
+    jar.expect("openapi-generator is missing; tests/tools installs it")
+}
+
+/// A Python with what the clients need that it generates.
+pub fn openapi_generator_python() -> PathBuf {
+    let python = cache().join("venv-openapi-generator-7.26.0/bin/python");
+    assert!(python.is_file(), "{} is missing; tests/tools installs it", python.display());
+    python
+}
+
 /// The programs of Pebble, an ACME authority for tests.
 pub fn pebble(name: &str) -> PathBuf {
     let program = cache().join("pebble/usr/bin").join(name);
