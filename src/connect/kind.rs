@@ -122,6 +122,12 @@ pub const AWS: &str = "aws";
 pub const AD: &str = "ad";
 pub const AZURE: &str = "azure";
 
+/// The kinds that use the managed service provider's app at Microsoft.
+#[must_use]
+pub fn uses_microsoft_app(kind: &str) -> bool {
+    matches!(kind, M365 | AZURE)
+}
+
 const BUILT_IN: &[Kind] = &[
     Kind {
         name: Cow::Borrowed(DNS),

@@ -10,7 +10,7 @@ pub struct Reading {
     pub groups: Vec<Group>,
     /// Of a tool that sees many clients. `None`: it does not, or they could not be read.
     pub orgs: Option<Vec<Org>>,
-    /// Nothing could be read because the client has not consented.
+    /// Nothing could be read because the client has not consented, or there is no app to consent to.
     pub awaits_consent: bool,
 }
 

@@ -34,7 +34,7 @@ pub fn allow(options: &mut ServeOptions) {
 /// Those of the store.
 pub async fn furnish(app: &App) -> Result<()> {
     let by = operator();
-    if !app.list_connections(&by, None, (None, 1)).await?.is_empty() {
+    if !app.list_connections(&by, (None, Vec::new()), (None, 1)).await?.is_empty() {
         return Ok(());
     }
     let clients = app.clients.directory.list();

@@ -13,7 +13,7 @@ mod domain;
 mod fault;
 mod fault_table;
 mod google;
-mod graph;
+pub mod graph;
 mod group;
 mod guide;
 mod judge;

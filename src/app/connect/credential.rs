@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::microsoft::hasten_waiting;
 use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::blocking;
@@ -123,7 +124,7 @@ impl App {
         serde_json::from_str(&text).map(Secrets).map_err(|_| locked())
     }
 
-    /// Sets the app that all connections to Microsoft use. None runs before its time: a new certificate is yet to be uploaded.
+    /// Sets the app that all connections to Microsoft use. Those that waited for it run now.
     ///
     /// # Errors
     /// `Forbidden` if the caller may not access all clients; `Invalid` about the certificate or its key.
@@ -160,8 +161,12 @@ impl App {
         let owner = CredentialOwner::MicrosoftApp;
         let sealer = &self.connects.sealer;
         let credential = seal(sealer, owner, &Secrets(secrets), (details, expires_at), now);
-        let write = move |batch: &mut Batch| batch.put_credential(&credential);
+        let write = move |batch: &mut Batch| {
+            batch.put_credential(&credential)?;
+            hasten_waiting(batch, now)
+        };
         by.acting_on(&self.store).write(write).await?;
+        self.connects.wake();
         Ok(MicrosoftAppState { app, expires_at, updated_at: now, is_usable: true })
     }
 

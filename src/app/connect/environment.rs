@@ -185,12 +185,13 @@ impl App {
     }
 
     /// The app of the managed service provider, and what it proves itself with.
-    async fn microsoft_key(
+    pub(super) async fn microsoft_key(
         &self,
     ) -> Result<std::result::Result<(MicrosoftApp, Arc<AppKey>), Unread>> {
         let Some((state, secrets)) = self.open_microsoft_app().await? else {
-            let why = "there is no Microsoft app yet; run `posture connect m365 init`";
-            return Ok(Err(Unread::credential(why)));
+            let why = "there is no Microsoft app yet; set it up on the page Microsoft app of the console, or with \
+                       `posture connect m365 init`";
+            return Ok(Err(Unread::consent(why)));
         };
         let key = readable(secrets).and_then(|it| state.app.key(&it));
         Ok(key.map(|key| (state.app, Arc::new(key))))

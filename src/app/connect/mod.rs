@@ -1,12 +1,13 @@
 //! Connections to clients' environments: add, change, run, remove.
 
-mod consent;
+pub mod consent;
 pub mod credential;
 mod environment;
 mod facts;
 mod feed;
 mod hold;
 pub mod mapping;
+pub mod microsoft;
 pub mod notice;
 pub mod org;
 pub mod registry;
@@ -212,13 +213,14 @@ impl App {
     }
 
     /// Up to `limit` after one of them, oldest first, of the clients that the caller may access. `client`: only of this one.
+    /// `kinds`: only of these. None: of any.
     ///
     /// # Errors
     /// `Forbidden` if the caller may not access the client.
     pub async fn list_connections(
         &self,
         by: &Caller,
-        client: Option<ClientId>,
+        (client, kinds): (Option<ClientId>, Vec<String>),
         (after, limit): (Option<ConnectionId>, u32),
     ) -> Result<Vec<ConnectionWithRun>> {
         if let Some(client) = client {
@@ -235,6 +237,10 @@ impl App {
                 allowed.as_ref().is_none_or(is_of)
             });
             all.retain(|it| after < Some(it.id));
+            if !kinds.is_empty() {
+                let kind = |it: &Connection| Settings::parse(&it.settings).map(|it| it.kind);
+                all.retain(|it| kind(it).is_ok_and(|it| kinds.contains(&it)));
+            }
             all.truncate(limit as usize);
             all.into_iter().map(|connection| it.with_run(connection)).collect()
         };

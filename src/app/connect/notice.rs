@@ -66,8 +66,8 @@ impl App {
         };
         let (verb, date) = (if at <= now { "expired" } else { "expires" }, &at.to_string()[..10]);
         let message = format!(
-            "the credential of the Microsoft app {verb} on {date}; without it no Microsoft tenant is read. Renew it with \
-             `posture connect m365 init`"
+            "the credential of the Microsoft app {verb} on {date}; without it no Microsoft tenant is read. Renew it on the \
+             page Microsoft app of the console, or with `posture connect m365 init`"
         );
         let mut warned =
             self.connects.warned.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

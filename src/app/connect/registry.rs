@@ -57,6 +57,8 @@ pub struct Connects {
     pub(super) running: Places,
     /// Connections that people test.
     pub(super) testing: Places,
+    /// Held while somebody tests the app at Microsoft.
+    pub(super) app_test: tokio::sync::Mutex<()>,
 }
 
 /// A connection that is to be read.
@@ -154,7 +156,8 @@ impl Places {
 
 impl Connects {
     pub(in crate::app) fn of(options: &ConnectOptions, sealer: Sealer) -> Result<Self> {
-        let n_at_once = N_AT_ONCE_MAX + N_WELL_AT_ONCE_MAX; // Those that run and those that are tested, one request each.
+        // Those that run, those that are tested, and a test of the app at Microsoft, one request each.
+        let n_at_once = N_AT_ONCE_MAX + N_WELL_AT_ONCE_MAX + 1;
         let egress = Egress::new(options.egress.clone(), CALL_TIMEOUT, n_at_once)?;
         Ok(Self {
             egress: Arc::new(egress),
@@ -165,6 +168,7 @@ impl Connects {
             warned: Warned::default(),
             running: Places::default(),
             testing: Places::default(),
+            app_test: tokio::sync::Mutex::default(),
         })
     }
 

@@ -24,7 +24,10 @@ use crate::store::global::connection::{
 const RETRY_S: i64 = 3_600;
 /// While a client has not consented, it is asked for so often, for some days.
 const CONSENT_S: i64 = 900;
-const CONSENT_DAYS: i64 = 7;
+const CONSENT_MAX_S: i64 = 7 * S_PER_DAY;
+/// In the first hour, while somebody may be about to consent, more often.
+const CONSENT_SOON_S: i64 = 120;
+const CONSENT_SOON_FOR_S: i64 = 3_600;
 /// How long a connection waits that the database cannot plan.
 const PAUSE: Duration = Duration::from_mins(1);
 const S_PER_DAY: i64 = 86_400;
@@ -156,11 +159,11 @@ impl App {
         let is_well = outcome.health == ConnectionHealth::Healthy;
         let n_before = before.as_ref().map_or(0, |it| it.n_failures);
         let n_failures = if is_well { 0 } else { n_before.saturating_add(1) };
-        let is_new = now.s_since(connection.created_at) < CONSENT_DAYS * S_PER_DAY;
-        let due = if reading.awaits_consent && is_new {
-            now.plus_s(CONSENT_S)
-        } else {
+        let age_s = now.s_since(connection.created_at);
+        let due = if !reading.awaits_consent || CONSENT_MAX_S <= age_s {
             next_run(connection.id, n_failures, now)
+        } else {
+            now.plus_s(if age_s < CONSENT_SOON_FOR_S { CONSENT_SOON_S } else { CONSENT_S })
         };
         let noted = ConnectionRun {
             at: now,

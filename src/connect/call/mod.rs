@@ -203,6 +203,14 @@ impl Api {
         Err((self.dialect.explain)(&answer, &call.permission))
     }
 
+    /// Gets a token, and asks for nothing else.
+    ///
+    /// # Errors
+    /// Why none was issued.
+    pub async fn sign_in(&self, tokens: &TokenSource) -> Result<(), Unread> {
+        tokens.get(self, None).await.map(drop)
+    }
+
     /// [`Api::call`] whose answer may be an error.
     ///
     /// # Errors

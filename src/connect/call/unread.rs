@@ -26,7 +26,7 @@ pub enum Cause {
     Stream,
     /// The whole connection: the credential is not accepted.
     Credential,
-    /// The whole connection: the client has not consented yet.
+    /// The whole connection: the client has not consented yet, or there is no app to consent to.
     Consent,
 }
 

@@ -89,13 +89,14 @@ const REFUSALS: &[Refused] = &[
     refused(
         &[7_000_222],
         Advice::Credential(
-            "the client secret of the Microsoft app has expired; enter a new one with `posture connect m365 init`",
+            "the client secret of the Microsoft app has expired; enter a new one on the page Microsoft app of the console, or with \
+             `posture connect m365 init`",
         ),
     ),
     refused(
         &[7_000_215],
         Advice::Credential(
-            "the client secret of the Microsoft app is wrong; enter it with `posture connect m365 init`",
+            "the client secret of the Microsoft app is wrong; enter it on the page Microsoft app of the console, or with `posture connect m365 init`",
         ),
     ),
     refused(

@@ -48,11 +48,8 @@ impl MicrosoftApp {
     /// Where an administrator of a tenant consents.
     #[must_use]
     pub fn consent_link(&self, tenant: &str) -> String {
-        let login = self.cloud.login();
-        format!(
-            "{login}/{tenant}/adminconsent?client_id={}&redirect_uri={login}/common/oauth2/nativeclient",
-            self.app_id
-        )
+        let (login, back) = (self.cloud.login(), self.cloud.redirect_uri());
+        format!("{login}/{tenant}/adminconsent?client_id={}&redirect_uri={back}", self.app_id)
     }
 
     /// # Errors
@@ -63,7 +60,7 @@ impl MicrosoftApp {
         }
         let unusable = || {
             Unread::credential(
-                "the key of the Microsoft app cannot be used; run `posture connect m365 init` again",
+                "the key of the Microsoft app cannot be used; renew it on the page Microsoft app of the console, or with `posture connect m365 init`",
             )
         };
         let pem = secrets.get(KEY_PEM).ok_or_else(unusable)?;

@@ -39,6 +39,22 @@ impl Cloud {
         }
     }
 
+    /// Where the browser ends after a consent. Nothing listens there.
+    #[must_use]
+    pub fn redirect_uri(self) -> String {
+        format!("{}/common/oauth2/nativeclient", self.login())
+    }
+
+    /// Where apps are registered.
+    #[must_use]
+    pub const fn portal(self) -> &'static str {
+        match self {
+            Self::Global => "https://entra.microsoft.com",
+            Self::UsGov | Self::UsDod => "https://entra.microsoft.us",
+            Self::China => "https://entra.microsoftonline.cn",
+        }
+    }
+
     #[must_use]
     pub const fn graph(self) -> &'static str {
         match self {

@@ -3,7 +3,9 @@
 mod answer;
 mod app;
 mod certificate;
+pub mod check;
 mod cloud;
+pub mod registration;
 
 pub use answer::DIALECT;
 pub use app::{AppKey, CLIENT_SECRET, KEY_PEM, MicrosoftApp, token_source};

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use posture::connect::microsoft::registration::{GRAPH_APP, PERMISSIONS};
 use serde_json::{Value, json};
 
 use super::vendor::{parameter, told};
@@ -178,6 +179,30 @@ pub fn registration(id: &str, is_registered: bool) -> Value {
 }
 
 impl Answers {
+    /// The app is registered with these permissions.
+    pub fn register(&self, permissions: &[&str]) {
+        let id = |n: usize| format!("AAAAAAAA-0000-4000-8000-{n:012}");
+        let all: Vec<&str> = PERMISSIONS.iter().map(|it| it.name).chain(["Mail.Read"]).collect();
+        let role = |(n, name): (usize, &&str)| json!({"id": id(n), "value": name});
+        let roles: Vec<Value> = all.iter().enumerate().map(role).collect();
+        self.object(
+            &format!("/servicePrincipals(appId='{GRAPH_APP}')"),
+            json!({"appRoles": roles}),
+        );
+        let at = |name: &&str| all.iter().position(|it| it == name).unwrap();
+        let access = |name| json!({"id": id(at(name)).to_lowercase(), "type": "Role"});
+        let access: Vec<Value> = permissions.iter().map(access).collect();
+        let back = "https://login.microsoftonline.com/common/oauth2/nativeclient";
+        self.object(
+            &format!("/applications(appId='{APP}')"),
+            json!({
+                "signInAudience": "AzureADMultipleOrgs", "publicClient": {"redirectUris": [back]},
+                "web": {"redirectUris": []}, "spa": {"redirectUris": []},
+                "requiredResourceAccess": [{"resourceAppId": GRAPH_APP, "resourceAccess": access}],
+            }),
+        );
+    }
+
     fn list(&self, path: &str, rows: Value) {
         self.set(path, Told::List(serde_json::from_value(rows).unwrap()));
     }
@@ -196,6 +221,7 @@ fn healthy(answers: &Answers) {
     settings(answers);
     directory(answers);
     services(answers);
+    answers.register(&PERMISSIONS.map(|it| it.name));
 }
 
 fn settings(answers: &Answers) {

@@ -26,8 +26,16 @@ pub fn init(folder: &Folder) {
 }
 
 pub fn add(folder: &Folder) -> String {
-    let out =
-        folder.ok(&["connect", "add", "m365", "--client", "Acme", "--set", "tenant=acme.example"]);
+    let out = folder.ok(&[
+        "connect",
+        "add",
+        "--no-wait",
+        "m365",
+        "--client",
+        "Acme",
+        "--set",
+        "tenant=acme.example",
+    ]);
     out.lines().next().unwrap().to_owned()
 }
 
@@ -397,7 +405,8 @@ fn a_credential_that_expired_is_said_with_what_to_do_and_a_new_one_keeps_the_con
     let (_, reason) = stream(&now, "sign_in");
     assert_eq!(
         reason,
-        "the client secret of the Microsoft app has expired; enter a new one with `posture connect m365 init`"
+        "the client secret of the Microsoft app has expired; enter a new one on the page Microsoft app of \
+         the console, or with `posture connect m365 init`"
     );
     assert_eq!(controls(&folder, &client), before);
     graph.answers.set("token", Told::Object(json!({"access_token": "tok", "expires_in": 3599})));

@@ -111,9 +111,11 @@ fn mapping(client: &str) -> Value {
     json!({"organizations": [{"externalId": "7", "clientId": client}]})
 }
 
+/// Its secret has expired, so that a test of it asks nobody.
 fn microsoft_app() -> Value {
     json!({
         "appId": "8a3b0c7e-5a11-4a0e-9c55-0d6a1b2c3d4e", "tenant": "msp.example", "clientSecret": "canary",
+        "secretExpiresAt": "2026-01-01T00:00:00Z",
     })
 }
 
@@ -274,7 +276,7 @@ impl World {
             "add_webhook" => json!({"url": NOBODY, "events": ["all"]}),
             "change_webhook" => json!({"description": "renamed"}),
             "rotate_webhook" => json!({"overlapS": 60}),
-            "test_webhook" | "create_backup" | "drill_backup" => json!({}),
+            "test_webhook" | "test_microsoft_app" | "create_backup" | "drill_backup" => json!({}),
             "log_in" => login("canary@example.com", PASSWORD),
             "change_own_password" => {
                 json!({"currentPassword": "wrong", "newPassword": "nine ochre moths, kettle"})

@@ -2,21 +2,29 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use futures_util::stream;
 use poem::web::Data as Held;
 use poem_openapi::OpenApi;
+use poem_openapi::param::Query;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{Administer, View};
 use crate::api::wire::body::{Body, example, present};
+use crate::api::wire::file::Attachment;
+use crate::api::wire::param::{Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
 use crate::app::connect::credential::{MicrosoftAppState, NewAppKey, NewMicrosoftApp};
+use crate::app::connect::microsoft::AppTest;
 use crate::connect::kind::{FieldRule, is_id};
 use crate::connect::microsoft::Cloud;
+use crate::connect::microsoft::check::Found;
+use crate::connect::microsoft::registration::{AppPermission, PERMISSIONS};
 use crate::error::{Error, Result};
 
 /// The app that you registered with Microsoft. All connections to Microsoft use it.
@@ -85,6 +93,12 @@ example!(AppBody, {
     "appId": "00000000-1111-2222-3333-444444444444", "tenant": "msp.example",
 });
 
+fn cloud(word: Option<&str>) -> Result<Cloud> {
+    let rule = "must be one of global, us_gov, us_dod, china";
+    let of = |word| Cloud::parse(word).ok_or_else(|| Error::invalid_field("cloud", rule));
+    word.map_or(Ok(Cloud::Global), of)
+}
+
 impl AppBody {
     fn new_app(self) -> Result<NewMicrosoftApp> {
         let checked = |field: &'static str, value: &str| {
@@ -98,11 +112,7 @@ impl AppBody {
             return refused("appId", rule);
         }
         let tenant = checked("tenant", &self.tenant)?;
-        let cloud = match self.cloud.as_deref().map(Cloud::parse) {
-            None => Cloud::Global,
-            Some(Some(cloud)) => cloud,
-            Some(None) => return refused("cloud", "must be one of global, us_gov, us_dod, china"),
-        };
+        let cloud = cloud(self.cloud.as_deref())?;
         let expires_at = self.secret_expires_at.map(|it| it.0);
         let key = match (self.certificate_pem, self.key_pem, self.client_secret) {
             (None, None, None) => NewAppKey::Generated,
@@ -127,6 +137,99 @@ impl AppBody {
     }
 }
 
+/// What to register with Microsoft.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "MicrosoftAppRegistration")]
+#[serde(rename_all = "camelCase")]
+pub struct RegistrationView {
+    /// `global`, `us_gov`, `us_dod` or `china`.
+    cloud: String,
+    /// Where apps are registered in this cloud.
+    portal_url: String,
+    /// Of the platform "Mobile and desktop applications". The browser ends there after a consent; nothing listens there.
+    redirect_uri: String,
+    /// Application permissions of Microsoft Graph. All of them only read.
+    permissions: Vec<PermissionView>,
+}
+
+/// An application permission of Microsoft Graph.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "MicrosoftAppPermission")]
+pub struct PermissionView {
+    name: String,
+    /// What is read with it.
+    purpose: String,
+    /// True: you may leave it out.
+    optional: bool,
+}
+
+impl RegistrationView {
+    fn of(cloud: Cloud) -> Self {
+        let permission = |it: &AppPermission| PermissionView {
+            name: it.name.to_owned(),
+            purpose: it.purpose.to_owned(),
+            optional: it.is_optional,
+        };
+        Self {
+            cloud: cloud.as_str().to_owned(),
+            portal_url: cloud.portal().to_owned(),
+            redirect_uri: cloud.redirect_uri(),
+            permissions: PERMISSIONS.iter().map(permission).collect(),
+        }
+    }
+}
+
+/// Whether the app works, step by step.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "MicrosoftAppTest")]
+#[serde(rename_all = "camelCase")]
+pub struct AppTestView {
+    /// All steps passed.
+    passed: bool,
+    /// `credential`, `sign_in`, `registration` and `permissions`, in this order.
+    steps: Vec<AppTestStepView>,
+    /// Connections that waited for the app, or of which the last run read nothing. They run now, if Microsoft let the app in.
+    connections_due: u32,
+}
+
+/// One step of a test of the app.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "MicrosoftAppTestStep")]
+pub struct AppTestStepView {
+    name: String,
+    /// `passed`, `failed`, or `not_reached` after a step that failed.
+    state: String,
+    /// What was found, and what to do if it failed. Null: it was not reached.
+    message: Null<String>,
+}
+
+impl From<AppTest> for AppTestView {
+    fn from(it: AppTest) -> Self {
+        let passed = it.steps.iter().all(|it| matches!(it.1, Some(Ok(_))));
+        let step = |(name, found): (&str, Option<Found>)| {
+            let (state, message) = match found {
+                Some(Ok(said)) => ("passed", Some(said)),
+                Some(Err(why)) => ("failed", Some(why)),
+                None => ("not_reached", None),
+            };
+            let (name, state) = (name.to_owned(), state.to_owned());
+            AppTestStepView { name, state, message: message.into() }
+        };
+        Self {
+            passed,
+            steps: it.steps.into_iter().map(step).collect(),
+            connections_due: u32::try_from(it.n_due).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// What the certificate is called as a file.
+const CERTIFICATE_NAME: &str = "posture-app.cer";
+
+fn missing() -> Error {
+    Error::not_found("there is no Microsoft app yet")
+}
+
 pub struct MicrosoftAppOperations;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
@@ -141,14 +244,14 @@ impl MicrosoftAppOperations {
         _by: By<View>,
     ) -> Result<Data<AppView>, Failure> {
         let found = web.app.microsoft_app().await?;
-        let missing = || Error::not_found("there is no Microsoft app yet");
         Ok(Data::of(&AppView::from(found.ok_or_else(missing)?)))
     }
 
     /// Set the Microsoft app
     ///
     /// A certificate that is made here is valid for a year: upload it to the app registration, or nothing can be read.
-    /// Setting the app again replaces it. Connections and their consents stay if the app id stays.
+    /// Setting the app again replaces it. Connections and their consents stay if the app id stays. Connections that waited
+    /// for an app run at once.
     #[oai(path = "/microsoft-app", method = "put", operation_id = "set_microsoft_app")]
     async fn set_microsoft_app(
         &self,
@@ -158,5 +261,60 @@ impl MicrosoftAppOperations {
     ) -> Result<Data<AppView>, Failure> {
         let new = body.read()?.new_app()?;
         Ok(Data::of(&AppView::from(web.app.set_microsoft_app(&by.0, new).await?)))
+    }
+
+    /// Get the certificate of the Microsoft app
+    ///
+    /// As a file, to upload to the app registration. The key is never shown.
+    #[oai(
+        path = "/microsoft-app/certificate",
+        method = "get",
+        operation_id = "get_microsoft_app_certificate"
+    )]
+    async fn get_microsoft_app_certificate(
+        &self,
+        web: Held<&Arc<Web>>,
+        _by: By<View>,
+    ) -> Result<Attachment, Failure> {
+        let found = web.app.microsoft_app().await?.ok_or_else(missing)?;
+        let secret = || Error::not_found("the app has a client secret and no certificate");
+        let pem = found.app.certificate_pem.ok_or_else(secret)?;
+        let (n_bytes, pem) = (pem.len() as u64, Bytes::from(pem));
+        Ok(Attachment::of(CERTIFICATE_NAME, n_bytes, stream::iter([Ok(pem)])))
+    }
+
+    /// Get what to register with Microsoft
+    ///
+    /// What an app registration has to have, so that all connections to Microsoft can use it.
+    #[oai(
+        path = "/microsoft-app/registration",
+        method = "get",
+        operation_id = "get_microsoft_app_registration"
+    )]
+    async fn get_microsoft_app_registration(
+        &self,
+        web: Held<&Arc<Web>>,
+        _by: By<View>,
+        /// `global`, `us_gov`, `us_dod` or `china`. Default: that of the app, or `global`.
+        cloud: Query<Option<Raw<Text>>>,
+    ) -> Result<Data<RegistrationView>, Failure> {
+        let cloud = match cloud.0.as_ref().map(|it| it.text.as_str()) {
+            Some(word) => self::cloud(Some(word))?,
+            None => web.app.microsoft_app().await?.map_or(Cloud::Global, |it| it.app.cloud),
+        };
+        Ok(Data::of(&RegistrationView::of(cloud)))
+    }
+
+    /// Test the Microsoft app
+    ///
+    /// Asks Microsoft, in your own tenant, whether it lets the app in, and how it is registered. Nothing of a client is read.
+    /// If the app is let in, connections that waited for it run at once.
+    #[oai(path = "/microsoft-app/test", method = "post", operation_id = "test_microsoft_app")]
+    async fn test_microsoft_app(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Administer>,
+    ) -> Result<Data<AppTestView>, Failure> {
+        Ok(Data::of(&AppTestView::from(web.app.test_microsoft_app(&by.0).await?)))
     }
 }

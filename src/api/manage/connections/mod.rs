@@ -18,7 +18,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::{Administer, View, Work};
 use crate::api::wire::body::Body;
 use crate::api::wire::param;
-use crate::api::wire::param::{Cursor, Id, Raw, UpTo, limit_up_to};
+use crate::api::wire::param::{Cursor, Id, Raw, Text, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made, StretchReply};
 use crate::api::{Group, Web};
@@ -28,9 +28,9 @@ use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::global::connection::ConnectionWithRun;
 
 async fn shown(web: &Web, it: ConnectionWithRun) -> Result<ConnectionView> {
-    let mut links = web.app.consent_links(std::slice::from_ref(&it)).await?;
-    let link = links.remove(&it.connection.id);
-    ConnectionView::of(it, link)
+    let mut consents = web.app.consents(std::slice::from_ref(&it)).await?;
+    let consent = consents.remove(&it.connection.id).unwrap_or_default();
+    ConnectionView::of(it, consent)
 }
 
 pub struct Connections;
@@ -61,6 +61,8 @@ impl Connections {
         /// Only those of this client.
         #[oai(name = "clientId")]
         client_id: Query<Option<Raw<Id>>>,
+        /// Only those of this kind. Can be repeated.
+        kind: Query<Option<Vec<Raw<Text>>>>,
         /// Continue after this connection: `next` of the previous page.
         after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
@@ -68,13 +70,14 @@ impl Connections {
         let client = param::id("clientId", client_id.0.as_ref())?;
         let after = param::id("after", after.0.as_ref())?;
         let limit = limit_up_to(limit.0.as_ref())?;
-        let all = web.app.list_connections(&by.0, client, (after, limit + 1)).await?;
+        let kinds = kind.0.into_iter().flatten().map(|it| it.text).collect();
+        let all = web.app.list_connections(&by.0, (client, kinds), (after, limit + 1)).await?;
         let Stretch { items: all, next } =
             Stretch::of(all, limit, |it| it.connection.id.to_string());
-        let mut links = web.app.consent_links(&all).await?;
+        let mut consents = web.app.consents(&all).await?;
         let view = |it: ConnectionWithRun| {
-            let link = links.remove(&it.connection.id);
-            ConnectionView::of(it, link)
+            let consent = consents.remove(&it.connection.id).unwrap_or_default();
+            ConnectionView::of(it, consent)
         };
         let items = all.into_iter().map(view).collect::<Result<_>>()?;
         Ok(StretchReply::of(&Stretch { items, next }))

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::api::wire::reply::Null;
 use crate::api::wire::view::{Uid, When};
+use crate::app::connect::consent::Consent;
 use crate::app::connect::trial::{Foreseen, Trial};
-use crate::connect::kind::{Field, FieldRule, Kind, KindScope};
+use crate::connect::kind::{Field, FieldRule, Kind, KindScope, uses_microsoft_app};
 use crate::connect::reading::{Group as ReadGroup, Org};
 use crate::connect::settings::Settings;
 use crate::error::Result;
@@ -34,8 +35,11 @@ pub(super) struct ConnectionView {
     settings: BTreeMap<String, String>,
     /// Where an administrator of the client consents to being read. Null: this kind needs no consent, or the app is not set.
     consent_url: Null<String>,
+    /// What is missing before it can be read for the first time: `microsoft_app`, the app that you register and set, or
+    /// `consent`, that of an administrator of the client. Null: neither is known to be missing.
+    waits_for: Null<String>,
     paused: bool,
-    /// `paused`; `pending` until the first run has ended and the client has consented; `healthy` if the last run read everything,
+    /// `paused`; `pending` until the first run has ended and what it waits for is there; `healthy` if the last run read everything,
     /// `degraded` if it read a part, `failing` if it read nothing.
     health: String,
     /// Runs in a row that did not read everything.
@@ -113,7 +117,7 @@ impl From<GroupRun> for PartView {
 }
 
 impl ConnectionView {
-    pub(super) fn of(it: ConnectionWithRun, consent_url: Option<String>) -> Result<Self> {
+    pub(super) fn of(it: ConnectionWithRun, consent: Consent) -> Result<Self> {
         let health = it.health().to_owned();
         let ConnectionWithRun { connection, run, due } = it;
         let settings = Settings::parse(&connection.settings)?;
@@ -125,7 +129,8 @@ impl ConnectionView {
             source: connection.source,
             domains: settings.domains,
             settings: settings.values,
-            consent_url: consent_url.into(),
+            consent_url: consent.link.into(),
+            waits_for: consent.waits_for.map(str::to_owned).into(),
             paused: connection.state == ConnectionState::Paused,
             health,
             failures: run.as_ref().map_or(0, |it| it.n_failures),
@@ -260,6 +265,8 @@ pub(super) struct KindView {
     provider: bool,
     /// True: it was made by what the vendor wrote. No answer of a real system was seen.
     unproven: bool,
+    /// True: it uses the app that you register with Microsoft once. See `get_microsoft_app`.
+    microsoft_app: bool,
     fields: Vec<FieldView>,
 }
 
@@ -282,6 +289,7 @@ impl From<Kind> for KindView {
         Self {
             provider: it.scope == KindScope::Provider,
             unproven: it.is_unproven,
+            microsoft_app: uses_microsoft_app(&it.name),
             fields: it.fields.iter().cloned().map(FieldView::from).collect(),
             name: it.name.into_owned(),
             title: it.title.into_owned(),

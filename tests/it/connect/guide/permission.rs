@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use posture::connect::google::StreamKind;
+use posture::connect::microsoft::registration::PERMISSIONS;
 use serde_json::{Value, json};
 
 use super::chapter::CONNECT;
@@ -52,6 +53,8 @@ fn the_permissions_of_microsoft_365_are_those_that_are_asked_for() {
     }
     asked.extend(asked_for(&graph));
     assert_eq!(CONNECT.names(&["application permission"]), asked);
+    let page: BTreeSet<String> = PERMISSIONS.iter().map(|it| it.name.to_owned()).collect();
+    assert_eq!(page, asked, "what the console has registered");
 }
 
 #[test]
