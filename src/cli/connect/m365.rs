@@ -14,6 +14,16 @@ use crate::connect::kind::VALUE_BYTES_MAX;
 use crate::error::{Error, Result};
 use crate::page::PULL_LIMIT_MAX;
 
+/// What to do if there is no app.
+pub(super) const NO_APP: &str = "there is no Microsoft app yet, so nothing can be read and there is no consent link; set it up on \
+                                the page Microsoft app of the console, or with `posture connect m365 init`. The connection waits \
+                                for it";
+
+/// Whether this connection waits for the app.
+pub(super) fn lacks_app_of(connection: &Value) -> bool {
+    connection["waitsFor"] == "microsoft_app"
+}
+
 /// A longer list of clients is refused.
 const LIST_BYTES_MAX: usize = 1_024 * 1_024;
 
@@ -26,6 +36,8 @@ Example:
     Init(InitArgs),
     /// Show the app.
     Show,
+    /// Ask Microsoft whether the app is as it has to be, and read the connections that waited for it.
+    Test,
     /// Add a connection for each client of a list, and print the links at which their administrators consent.
     #[command(after_help = "\
 The list is a CSV file with the columns client and tenant: the name or id of a client, and a domain of its tenant.
@@ -71,6 +83,9 @@ pub(super) fn run(options: &Config, json: bool, command: M365Command) -> Result<
     match command {
         M365Command::Init(args) => init(options, json, args),
         M365Command::Show => show(json, &call(options, Call::get("/api/microsoft-app"))?),
+        M365Command::Test => {
+            test(json, &call(options, Call::of("POST", "/api/microsoft-app/test", &json!({})))?)
+        }
         M365Command::Onboard { file } => onboard(options, json, &file),
     }
 }
@@ -113,11 +128,12 @@ fn init(options: &Config, json: bool, args: InitArgs) -> Result<()> {
     if let (false, Some(certificate)) = (json, certificate) {
         match &args.out {
             Some(file) => print::line(&format!(
-                "upload {} to the app registration, under Certificates & secrets",
+                "upload {} to the app registration, under Certificates & secrets, then run `posture connect m365 test`",
                 file.display()
             ))?,
             None => print::line(&format!(
-                "upload this certificate to the app registration, under Certificates & secrets:\n{certificate}"
+                "upload this certificate to the app registration, under Certificates & secrets, then run \
+                 `posture connect m365 test`:\n{certificate}"
             ))?,
         }
     }
@@ -141,16 +157,39 @@ fn show(json: bool, answer: &Value) -> Result<()> {
     )
 }
 
+/// # Errors
+/// `Invalid` if a step failed, so that scripts notice.
+fn test(json: bool, answer: &Value) -> Result<()> {
+    let data = &answer["data"];
+    if json {
+        print::json(answer)?;
+    } else {
+        let cell = |it: &Value, name: &str| print::cell(&it[name]);
+        let row = |it: &Value| vec![cell(it, "name"), cell(it, "state"), cell(it, "message")];
+        let rows: Vec<_> = print::rows(&data["steps"]).iter().map(row).collect();
+        print::table(&["STEP", "STATE", "WHY"], &rows)?;
+        if data["connectionsDue"] != 0 {
+            let n = print::count(&data["connectionsDue"], "connection");
+            print::line(&format!("being read now: {n} that waited"))?;
+        }
+    }
+    if data["passed"] == true {
+        return Ok(());
+    }
+    Err(Error::invalid("the app is not yet as it has to be; see the first step that failed"))
+}
+
 fn onboard(options: &Config, json: bool, file: &Path) -> Result<()> {
     let text = input::text(file, LIST_BYTES_MAX)?;
     let rows =
         rows(&text).map_err(|rule| Error::invalid(format!("{}: {rule}", input::name(file))))?;
-    let (mut done, mut n_failed) = (Vec::new(), 0);
+    let (mut done, mut n_failed, mut lacks_app) = (Vec::new(), 0, false);
     with_session(options, async |session| {
         let all = session.list("/api/connections", PULL_LIMIT_MAX).await?;
         for (client, tenant) in &rows {
             let added = onboard_one(session, &all, client, tenant).await;
             n_failed += usize::from(added.is_err());
+            lacks_app |= matches!(&added, Ok(it) if lacks_app_of(it));
             done.push(match added {
                 Ok(it) => json!({
                     "client": client, "tenant": tenant, "connectionId": it["id"],
@@ -173,6 +212,9 @@ fn onboard(options: &Config, json: bool, file: &Path) -> Result<()> {
         };
         let heading = ["CLIENT", "TENANT", "CONNECTION", "CONSENT"];
         print::list(false, &done, ("no clients", &heading), row)?;
+    }
+    if lacks_app {
+        print::warn(NO_APP);
     }
     if n_failed == 0 {
         return Ok(());

@@ -6,7 +6,7 @@ mod organization;
 mod show;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
@@ -23,6 +23,8 @@ use crate::page::PULL_LIMIT_MAX;
 
 /// Time between two looks at a connection that runs.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// So long a new connection is waited for. Large environments take longer, which is said.
+const FIRST_READ_MAX: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConnectCommand {
@@ -66,7 +68,7 @@ Examples:
     Set(SetArgs),
     /// Show or say which clients the organizations of a tool are.
     Map(organization::MapArgs),
-    /// Set up Microsoft 365: the app that you register once, and the consents of many clients.
+    /// Set up Microsoft 365: the app that you register once, and the consents of many clients. The console has a page for it.
     #[command(subcommand)]
     M365(m365::M365Command),
     /// Check a mapping of a tool: whether it is right, and whether its examples hold. Needs no service.
@@ -133,6 +135,9 @@ pub(super) struct AddArgs {
     /// Name of the connection. Default: what it reads.
     #[arg(long)]
     name: Option<String>,
+    /// Do not wait some seconds for the first read, to say whether it failed.
+    #[arg(long)]
+    no_wait: bool,
 }
 
 #[derive(Debug, Args)]
@@ -178,9 +183,9 @@ fn path(id: &str) -> Result<String> {
 }
 
 fn add(options: &Config, json: bool, args: AddArgs) -> Result<()> {
-    let AddArgs { kind, client, settings, name } = args;
+    let AddArgs { kind, client, settings, name, no_wait } = args;
     let members = settings.members()?;
-    let (answer, is_server) = with_session(options, async |session| {
+    with_session(options, async |session| {
         let client = match client {
             Some(client) => Some(client_name::find(session, &client).await?),
             None => None,
@@ -192,14 +197,48 @@ fn add(options: &Config, json: bool, args: AddArgs) -> Result<()> {
         ];
         all.extend(members);
         let answer = session.call(Call::of("POST", "/api/connections", &body(all))).await?;
-        Ok((answer, session.is_server()))
-    })?;
-    if !is_server {
-        print::warn("no server is running; the connection runs once `posture serve` does");
-    }
-    print::id(json, &answer)?;
-    if let (false, Some(link)) = (json, answer["data"]["consentUrl"].as_str()) {
-        print::line(&format!("an administrator of the client consents at: {link}"))?;
+        print::id(json, &answer)?;
+        if let (false, Some(link)) = (json, answer["data"]["consentUrl"].as_str()) {
+            print::line(&format!("an administrator of the client consents at: {link}"))?;
+        }
+        if !session.is_server() {
+            print::warn("no server is running; the connection runs once `posture serve` does");
+        }
+        if m365::lacks_app_of(&answer["data"]) {
+            print::warn(m365::NO_APP);
+        } else if session.is_server() && !no_wait {
+            say_first_read(session, &answer["data"]["id"]).await?;
+        }
+        Ok(())
+    })
+}
+
+/// Says on standard error that the first read of a new connection failed, or goes on.
+async fn say_first_read(session: &ServerSession, id: &Value) -> Result<()> {
+    let id = print::cell(id);
+    let path = format!("/api/connections/{id}");
+    let spinner = print::progress(0, "{spinner} reading {elapsed}");
+    let until = Instant::now() + FIRST_READ_MAX;
+    let now = loop {
+        let now = session.call(Call::get(path.as_str())).await?["data"].clone();
+        if !now["lastRunAt"].is_null() || until <= Instant::now() {
+            break now;
+        }
+        spinner.tick();
+        tokio::time::sleep(LOOK_EVERY).await;
+    };
+    spinner.finish_and_clear();
+    let parts = print::rows(&now["parts"]).iter().flat_map(|it| print::rows(&it["streams"]));
+    let reason = parts.map(|it| print::cell(&it["reason"])).find(|it| it != "-");
+    let why = reason.map_or_else(String::new, |it| format!(": {it}"));
+    match now["health"].as_str().unwrap_or_default() {
+        _ if now["lastRunAt"].is_null() => print::warn(&format!(
+            "the first read is under way; `posture connect show {id}` shows what came of it"
+        )),
+        "failing" => print::warn(&format!("the first read failed{why}")),
+        "pending" => print::warn(&format!("nothing could be read yet{why}")),
+        "degraded" => print::warn(&format!("the first read was not complete{why}")),
+        _ => (),
     }
     Ok(())
 }

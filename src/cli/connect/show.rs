@@ -24,6 +24,7 @@ pub(super) fn show(json: bool, answer: &Value) -> Result<()> {
             ("domains", "domains"),
             ("settings", "settings"),
             ("consent", "consentUrl"),
+            ("waits for", "waitsFor"),
             ("health", "health"),
             ("paused", "paused"),
             ("last run", "lastRunAt"),

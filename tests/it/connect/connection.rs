@@ -65,7 +65,7 @@ fn connections(folder: &Folder) -> Vec<Value> {
 }
 
 pub fn add(folder: &Folder, domains: &[&str]) -> String {
-    let mut args = vec!["connect", "add", "dns", "--client", "Acme"];
+    let mut args = vec!["connect", "add", "dns", "--client", "Acme", "--no-wait"];
     args.extend(domains.iter().flat_map(|it| ["--domain", it]));
     folder.ok(&args).trim_end().to_owned()
 }
@@ -199,7 +199,8 @@ fn of_two_changes_at_once_none_is_lost() {
     let folder = folder("127.0.0.1:9".parse().unwrap());
     let _server = folder.serve();
     folder.client("Acme");
-    let add = ["connect", "add", "google", "--client", "Acme", "--set", "domain=a.example"];
+    let add =
+        ["connect", "add", "--no-wait", "google", "--client", "Acme", "--set", "domain=a.example"];
     folder.write("key", key_file(json!({})).as_bytes());
     let more = ["--set", "admin=a@a.example", "--set-file", "service_account_key=key"];
     let added = folder.ok(&[&add[..], &more[..]].concat());
@@ -242,11 +243,20 @@ fn one_client_has_two_places_and_leaves_the_others_to_the_rest() {
     let folder = folder(silent.address);
     let _server = folder.serve();
     folder.client("Acme");
-    let ids: Vec<String> = (1..=3).map(|n| add(&folder, &[&format!("d{n}.example")])).collect();
+    let add_silent = |client: &str, domain: &str| {
+        let add = ["connect", "add", "dns", "--client", client, "--domain", domain, "--no-wait"];
+        let done = folder.run(&add);
+        assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
+        done.out.trim_end().to_owned()
+    };
+    let domain = |n: usize| format!("d{n}.example");
+    let ids: Vec<String> = (1..=3).map(|n| add_silent("Acme", &domain(n))).collect();
     let asked = |domain: &str| silent.asked.lock().unwrap().iter().any(|it| it.0 == domain);
     assert!(wait_until(WAIT, || asked("d1.example") && asked("d2.example")), "two run");
     folder.client("Other");
-    folder.ok(&["connect", "add", "dns", "--client", "Other", "--domain", "other.example"]);
+    let waited =
+        folder.run(&["connect", "add", "dns", "--client", "Other", "--domain", "other.example"]);
+    assert!(waited.err.contains("the first read is under way"), "{waited:?}");
     assert!(wait_until(WAIT, || asked("other.example")), "the other client's runs beside them");
     assert!(!asked("d3.example"), "the third waits");
     let test = ["connect", "test", ids[2].as_str()];
@@ -257,6 +267,33 @@ fn one_client_has_two_places_and_leaves_the_others_to_the_rest() {
         assert_eq!((refused.code, refused.out.as_str()), (1, ""));
         assert!(refused.err.contains("it is being tested"), "{}", refused.err);
     });
+}
+
+#[test]
+fn a_first_read_that_failed_is_said_at_once() {
+    let names = Names::start();
+    let folder = folder(names.server.address);
+    let _server = folder.serve();
+    folder.client("Acme");
+    let add = |kind: &str, more: [&str; 2]| {
+        let done = folder.run(&[&["connect", "add", kind, "--client", "Acme"], &more[..]].concat());
+        assert_eq!((done.code, done.out.lines().count()), (0, 1), "the id alone: {done:?}");
+        done.err
+    };
+    assert_eq!(add("dns", ["--domain", "good.example"]), "");
+    let said = add("dns", ["--domain", "dead.example"]);
+    assert!(said.contains("the first read failed: the domain does not exist"), "{said}");
+    for kind in ["m365", "azure"] {
+        let said = add(kind, ["--set", "tenant=acme.example"]);
+        assert!(said.contains("no Microsoft app yet") && said.contains("m365 init"), "{said}");
+        let last = connections(&folder).pop().unwrap();
+        let shown = [&last["waitsFor"], &last["health"], &last["consentUrl"]];
+        assert_eq!(shown, [&json!("microsoft_app"), &json!("pending"), &Value::Null]);
+    }
+    folder.write("list.csv", b"client,tenant\nAcme,other.example\n");
+    let onboarded = folder.run(&["connect", "m365", "onboard", "list.csv"]);
+    assert!(onboarded.err.contains("no Microsoft app yet"), "{onboarded:?}");
+    assert_eq!(n_events(&folder, "integration_sync_failed"), 1, "of the dead domain alone");
 }
 
 #[test]
@@ -297,6 +334,7 @@ fn an_optional_setting_is_removed_and_a_certificate_is_not_printed() {
     let add = [
         "connect",
         "add",
+        "--no-wait",
         "ad",
         "--client",
         "Acme",

@@ -90,7 +90,8 @@ fn an_authority_takes_the_certificate_of_the_app_once() {
     fs::copy(led.path().join("posture.toml"), first.path().join("posture.toml")).unwrap();
     let _server = first.serve();
     first.client("Acme");
-    let add = ["connect", "add", "m365", "--client", "Acme", "--set", "tenant=acme.example"];
+    let add =
+        ["connect", "add", "--no-wait", "m365", "--client", "Acme", "--set", "tenant=acme.example"];
     let id = first.ok(&add).lines().next().unwrap().to_owned();
     let now = ran(&first, &id);
     assert_eq!(now["health"], "healthy", "{now}");
@@ -133,7 +134,8 @@ fn an_authority_that_knows_another_certificate_refuses_and_nothing_is_read() {
     fs::copy(led.path().join("posture.toml"), folder.path().join("posture.toml")).unwrap();
     let _server = folder.serve();
     folder.client("Acme");
-    let add = ["connect", "add", "m365", "--client", "Acme", "--set", "tenant=acme.example"];
+    let add =
+        ["connect", "add", "--no-wait", "m365", "--client", "Acme", "--set", "tenant=acme.example"];
     let id = folder.ok(&add).lines().next().unwrap().to_owned();
     let now = ran(&folder, &id);
     assert_eq!(now["health"], "failing", "{now}");

@@ -28,8 +28,18 @@ pub fn folder(password: &str) -> Folder {
 /// The id, once the first run has ended.
 pub fn add(folder: &Folder, port: u16, user: &str) -> String {
     let (port, user) = (format!("port={port}"), format!("user={user}"));
-    let add =
-        ["connect", "add", "ad", "--client", "Acme", "--set", "host=127.0.0.1", "--set", &port];
+    let add = [
+        "connect",
+        "add",
+        "--no-wait",
+        "ad",
+        "--client",
+        "Acme",
+        "--set",
+        "host=127.0.0.1",
+        "--set",
+        &port,
+    ];
     let secret = ["--set", &user, "--set-file", "password=password"];
     let id = folder.ok(&[&add[..], &secret[..]].concat()).trim_end().to_owned();
     let mut now = Value::Null;
@@ -123,7 +133,7 @@ fn settings_that_cannot_be_right_are_refused() {
         ("ca=none", "holds 0 certificates"),
         ("fingerprint=00:11", "must be a SHA-256 fingerprint"),
     ] {
-        let mut args = vec!["connect", "add", "ad", "--client", "Acme"];
+        let mut args = vec!["connect", "add", "--no-wait", "ad", "--client", "Acme"];
         for it in good.iter().chain([&wrong]) {
             args.extend(["--set", it]);
         }

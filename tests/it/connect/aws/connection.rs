@@ -26,7 +26,7 @@ pub fn folder(cloud: &Cloud) -> Folder {
 
 /// The command that adds a connection, without its key.
 fn add(role: &str) -> Vec<&str> {
-    vec!["connect", "add", "aws", "--client", "Acme", "--set", role]
+    vec!["connect", "add", "--no-wait", "aws", "--client", "Acme", "--set", role]
 }
 
 const KEY: [&str; 4] =

@@ -218,7 +218,7 @@ fn init(folder: &Folder) {
 }
 
 const ADD: [&str; 7] =
-    ["connect", "add", "azure", "--client", "Acme", "--set", "tenant=acme.example"];
+    ["connect", "add", "--no-wait", "azure", "--client", "Acme", "--set", "tenant=acme.example"];
 
 /// A client whose tenant was read once.
 pub fn read_once(azure: &Azure) -> (Folder, Server, String, String) {

@@ -67,7 +67,7 @@ impl<D: Declared> Vendor for Rmm<D> {
         let client = folder.client("Acme");
         folder.ok(&["connect", "mapping", "add", "own.toml"]);
         let secret = format!("{}=secret", D::SECRET);
-        let mut args = vec!["connect", "add", &kind, "--set-file", &secret];
+        let mut args = vec!["connect", "add", "--no-wait", &kind, "--set-file", &secret];
         args.extend(D::SETTINGS.iter().flat_map(|it| ["--set", it]));
         let connection = folder.ok(&args).trim_end().to_owned();
         ran(&folder, &connection, &Value::Null);

@@ -16,7 +16,7 @@ const WAIT: Duration = Duration::from_mins(1);
 
 fn try_add(folder: &Folder, domain: &str, admin: &str) -> Done {
     let (domain, admin) = (format!("domain={domain}"), format!("admin={admin}"));
-    let kind = ["connect", "add", "google", "--client", "Acme"];
+    let kind = ["connect", "add", "--no-wait", "google", "--client", "Acme"];
     let set = ["--set", &domain, "--set", &admin, "--set-file", "service_account_key=key.json"];
     folder.run(&[&kind[..], &set[..]].concat())
 }

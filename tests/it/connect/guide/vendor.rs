@@ -61,6 +61,8 @@ fn microsoft_365() {
     ParsedCertificate::try_from(&certificate).unwrap();
     let app = walk.run("posture connect m365 show").replace(':', "").to_lowercase();
     assert!(app.contains(&hex::encode(Sha256::digest(&certificate))), "{app}");
+    let tested = walk.run("posture connect m365 test");
+    assert_eq!(tested.matches(" passed ").count(), 4, "{tested}");
 
     let link =
         "https://login.microsoftonline.com/acme.example/adminconsent?client_id=00000000-1111";

@@ -88,9 +88,13 @@ impl Walk {
     }
 
     /// Runs the next block, which adds a connection, as [`Walk::added`].
+    /// What the first run lacks is said on standard error.
     pub fn add(&mut self) -> String {
-        let out = self.run_block();
-        self.added(&out)
+        let block = self.take_block();
+        let script = self.entering(&block);
+        let done = run(&self.folder, &script);
+        assert_eq!(done.code, 0, "{script}: {done:?}");
+        self.added(&done.out)
     }
 
     /// Waits for the first run of the connection whose id was printed first. Returns what was printed after it.

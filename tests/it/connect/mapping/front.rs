@@ -74,7 +74,8 @@ fn a_tool_brings_each_client_what_its_organization_has() {
     assert!(refused.err.contains("settings.region: must be one of us, us2, eu"), "{}", refused.err);
     let refused = folder.run(&["connect", "add", "ninjaone", "--client", "Acme"]);
     assert!(refused.err.contains("this kind sees many clients"), "{}", refused.err);
-    let args = ["connect", "add", "ninjaone", "--set", "region=eu", "--set", "client_id=abc"];
+    let args =
+        ["connect", "add", "--no-wait", "ninjaone", "--set", "region=eu", "--set", "client_id=abc"];
     let refused = folder.run(&args);
     assert!(refused.err.contains("settings.client_secret: is required: Client secret."));
     let id = folder.ok(&[&args[..], &["--set-file", "client_secret=secret"]].concat());
@@ -125,7 +126,8 @@ fn connected(tool: &Tool, mapping: &str) -> (Folder, Server, [String; 2], String
     let server = folder.serve();
     let clients = ["Acme", "Beta"].map(|it| folder.client(it));
     folder.ok(&["connect", "mapping", "add", "own.toml"]);
-    let args = ["connect", "add", "example_rmm", "--set", "origin=https://rmm.example"];
+    let args =
+        ["connect", "add", "--no-wait", "example_rmm", "--set", "origin=https://rmm.example"];
     let id = folder.ok(&[&args[..], &["--set-file", "key=secret"]].concat()).trim_end().to_owned();
     ran(&folder, &id);
     folder.ok(&["connect", "map", &id, "--by-name"]);
@@ -419,7 +421,8 @@ fn credentials_of_a_mapping_stay_where_they_were_entered_for() {
     let folder = own().folder();
     let _server = folder.serve();
     folder.ok(&["connect", "mapping", "add", "own.toml"]);
-    let args = ["connect", "add", "example_rmm", "--set", "origin=https://rmm.example"];
+    let args =
+        ["connect", "add", "--no-wait", "example_rmm", "--set", "origin=https://rmm.example"];
     let id = folder.ok(&[&args[..], &["--set-file", "key=secret"]].concat()).trim_end().to_owned();
     let refused = folder.run(&["connect", "mapping", "remove", "example_rmm"]);
     assert!(refused.err.contains(&format!("is used by \"Example RMM\" ({id})")), "{}", refused.err);
