@@ -7,6 +7,7 @@ mod dates;
 mod forms;
 mod lists;
 mod mfa;
+mod microsoft;
 mod names;
 mod needs_chromium;
 mod needs_npm;

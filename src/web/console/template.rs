@@ -47,6 +47,7 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "keys",
     "me",
     "mfa",
+    "microsoft-app",
     "morning",
     "observations",
     "parts",

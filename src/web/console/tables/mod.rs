@@ -1,6 +1,7 @@
 //! The pages of the console and what can be done on them, by the part of the product that they are about.
 
 mod client;
+mod connections;
 mod lists;
 mod portfolio;
 mod risk;
@@ -106,12 +107,16 @@ const CLIENT: Read = read("client", "/api/clients/:client");
 
 /// All pages.
 pub(super) fn pages() -> impl Iterator<Item = &'static Page> {
-    [portfolio::PAGES, risk::PAGES, client::PAGES, settings::PAGES].into_iter().flatten()
+    [portfolio::PAGES, risk::PAGES, client::PAGES, connections::PAGES, settings::PAGES]
+        .into_iter()
+        .flatten()
 }
 
 /// All that can be done.
 pub(super) fn actions() -> impl Iterator<Item = &'static Action> {
-    [portfolio::ACTIONS, risk::ACTIONS, client::ACTIONS, settings::ACTIONS].into_iter().flatten()
+    [portfolio::ACTIONS, risk::ACTIONS, client::ACTIONS, connections::ACTIONS, settings::ACTIONS]
+        .into_iter()
+        .flatten()
 }
 
 /// All files.
@@ -133,6 +138,7 @@ const DOWNLOADS: &[Download] = &[
         target: "/api/clients/:client/evidence/:evidence/file",
     },
     Download { path: "/clients/:client/files/export", target: "/api/clients/:client/export" },
+    Download { path: "/microsoft-app/certificate", target: "/api/microsoft-app/certificate" },
     Download {
         path: "/files/portfolio",
         target: "/api/portfolio/report?format=?format&language=?language",

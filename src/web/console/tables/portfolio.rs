@@ -2,15 +2,11 @@
 
 use poem::http::Method;
 
-use super::{Action, CLIENT_FIELDS, Page, Read, Sending, Then, read, read_if, read_if_there};
+use super::{Action, CLIENT_FIELDS, Page, Read, Sending, Then, read, read_if};
 use crate::web::console::form::Field;
-use crate::web::console::form::Kind::{
-    Always, Client, Flag, Lines, LinesIfAny, Nested, Number, One, Part, Text, TextOrNull,
-    TrueOrFalse,
-};
+use crate::web::console::form::Kind::{Always, Client, Lines, Number, Text, TrueOrFalse};
 
 const FRAMEWORKS: Read = read("frameworks", "/api/frameworks");
-const KINDS: Read = read("kinds", "/api/connection-kinds");
 /// What happened since a day ago, without that sources were read but for their first time: they are, every night.
 const NEWS: &str = "/api/events?newest=true&since=?since=:dayAgo&before=?before&limit=50&type=compliance_status_changed\
     &type=compliance_drift_detected&type=evidence_expiring&type=security_score_changed\
@@ -88,28 +84,6 @@ pub(super) const PAGES: &[Page] = &[
         reads: &[
             read("scan", "/api/scan/:scan/status"),
             read("results", "/api/scan/:scan/results?offset=?offset&limit=50"),
-        ],
-        guarded: false,
-    },
-    Page {
-        path: "/connections",
-        template: "connections",
-        reads: &[KINDS, read("connections", "/api/connections?after=?after")],
-        guarded: false,
-    },
-    Page {
-        path: "/connections/add/:kind",
-        template: "connection-add",
-        reads: &[KINDS],
-        guarded: true,
-    },
-    Page {
-        path: "/connections/:connection",
-        template: "connection",
-        reads: &[
-            read("connection", "/api/connections/:connection"),
-            read_if_there("organizations", "/api/connections/:connection/organizations"),
-            read("clients", "/api/clients?limit=100"),
         ],
         guarded: false,
     },
@@ -249,73 +223,6 @@ pub(super) const ACTIONS: &[Action] = &[
         target: "/api/scan/:scan/cancel",
         sent: Sending::Nothing,
         then: Then::To("/scans/:scan", "The scan is being canceled."),
-    },
-    Action {
-        name: "add-connection",
-        path: "/connections/add/:kind",
-        page: "/connections/add/:kind",
-        method: Method::POST,
-        target: "/api/connections",
-        sent: Sending::Fields(&[
-            Field("kind", Part("kind")),
-            Field("clientId", Client),
-            Field("name", Text),
-            Field("domains", LinesIfAny),
-            Field("settings", Nested),
-        ]),
-        then: Then::To(
-            "/connections/:new",
-            "The connection is added, and reads for the first time.",
-        ),
-    },
-    Action {
-        name: "sync-connection",
-        path: "/connections/:connection/sync",
-        page: "/connections/:connection",
-        method: Method::POST,
-        target: "/api/connections/:connection/sync",
-        sent: Sending::Nothing,
-        then: Then::To(
-            "/connections/:connection",
-            "It is being read now. Reload the page in a moment.",
-        ),
-    },
-    Action {
-        name: "map-organization",
-        path: "/connections/:connection/organizations",
-        page: "/connections/:connection",
-        method: Method::PATCH,
-        target: "/api/connections/:connection/organizations",
-        sent: Sending::Fields(&[Field(
-            "organizations",
-            One(&[
-                Field("externalId", Text),
-                Field("clientId", TextOrNull),
-                Field("ignored", Flag),
-            ]),
-        )]),
-        then: Then::To("/connections/:connection", "The organization is mapped."),
-    },
-    Action {
-        name: "pause-connection",
-        path: "/connections/:connection/pause",
-        page: "/connections/:connection",
-        method: Method::PATCH,
-        target: "/api/connections/:connection",
-        sent: Sending::Fields(&[Field("paused", TrueOrFalse)]),
-        then: Then::To("/connections/:connection", "The connection is changed."),
-    },
-    Action {
-        name: "remove-connection",
-        path: "/connections/:connection/remove",
-        page: "/connections/:connection",
-        method: Method::DELETE,
-        target: "/api/connections/:connection",
-        sent: Sending::Nothing,
-        then: Then::To(
-            "/connections",
-            "The connection is removed; what it found no longer counts.",
-        ),
     },
     Action {
         name: "change-rule",

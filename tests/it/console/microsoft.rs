@@ -1,0 +1,231 @@
+//! The page that leads from nothing to a first read of a Microsoft tenant.
+
+use std::time::Duration;
+
+use posture::connect::microsoft::registration::PERMISSIONS;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::browser::{Browser, PASSWORD};
+use crate::connect::graph::{APP, Graph, Told};
+use crate::harness::Answer;
+use crate::harness::http::send_socket;
+use crate::harness::process::{Folder, Server, wait_until};
+
+const WAIT: Duration = Duration::from_mins(1);
+const TENANT: &str = "msp.example";
+
+/// What the authority says of a certificate that it does not know.
+fn unknown_certificate() -> Told {
+    let refusal = json!({
+        "error": "invalid_client", "error_codes": [700_027], "error_description": "AADSTS700027: x",
+    });
+    Told::Raw(401, Vec::new(), refusal.to_string())
+}
+
+fn refused(code: u32) -> Told {
+    let refusal =
+        json!({"error": "unauthorized_client", "error_codes": [code], "error_description": "x"});
+    Told::Raw(400, Vec::new(), refusal.to_string())
+}
+
+fn token() -> Told {
+    Told::Object(json!({"access_token": "tok", "expires_in": 3599}))
+}
+
+fn add_user(folder: &Folder, name: &str, role: &str) {
+    let body = json!({
+        "email": format!("{name}@example.com"), "username": name, "role": role,
+        "password": PASSWORD, "clientIds": [],
+    });
+    let json = [("Content-Type", "application/json")];
+    let made =
+        send_socket(&folder.socket(), "POST", "/api/users", &json, body.to_string().as_bytes());
+    assert_eq!(made.status, 201, "{}", made.text());
+}
+
+/// Sends a form of the page.
+fn send(browser: &mut Browser, path: &str, fields: &[(&str, &str)]) -> Answer {
+    let token = browser.token("/microsoft-app");
+    browser.post(path, &[&[("token", &*token)], fields].concat())
+}
+
+fn shows(answer: &Answer, said: &[&str]) {
+    let text = answer.text();
+    for it in said {
+        assert!(text.contains(it), "{it}: {text}");
+    }
+}
+
+/// Adds a connection to the tenant of the client on its page; its id.
+fn connect(browser: &mut Browser, client: &str) -> String {
+    let path = "/connections/add/m365";
+    let token = browser.token(path);
+    let form = [("token", &*token), ("clientId", client), ("settings.tenant", "acme.example")];
+    let added = browser.post(path, &form);
+    let page = added.header("location").unwrap_or_else(|| panic!("{}", added.text()));
+    page.split(['/', '?']).nth(2).unwrap().to_owned()
+}
+
+/// An engineer with a browser, whose one client has a connection to its tenant.
+struct Desk {
+    graph: Graph,
+    folder: Folder,
+    _server: Server,
+    browser: Browser,
+    id: String,
+}
+
+impl Desk {
+    /// Microsoft knows no certificate yet, and the client has not consented.
+    fn new() -> Self {
+        let graph = Graph::start();
+        graph.answers.set("token", unknown_certificate());
+        graph.answers.set("token of acme.example", refused(700_016));
+        let folder = graph.folder();
+        let server = folder.serve();
+        let client = folder.client("Acme");
+        add_user(&folder, "ada", "admin");
+        let mut browser = Browser::signed_in(server.address, "ada");
+        let id = connect(&mut browser, &client);
+        Self { graph, folder, _server: server, browser, id }
+    }
+
+    fn connection(&self) -> Value {
+        self.folder.ask(&format!("/api/connections/{}", self.id))["data"].clone()
+    }
+
+    fn page(&self) -> Answer {
+        self.browser.get(&format!("/connections/{}", self.id))
+    }
+
+    fn send(&mut self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        send(&mut self.browser, path, fields)
+    }
+
+    fn set_app(&mut self) {
+        let set = self.send("/microsoft-app", &[("appId", APP), ("tenant", TENANT)]);
+        let page = Some("/microsoft-app?done=set-microsoft-app");
+        assert_eq!(set.header("location"), page, "{}", set.text());
+    }
+
+    fn test(&mut self, said: &[&str]) {
+        shows(&self.send("/microsoft-app/test", &[]), said);
+    }
+}
+
+#[test]
+fn that_there_is_no_app_is_said_before_and_after_a_connection_is_added() {
+    let mut desk = Desk::new();
+    shows(&desk.browser.get("/connections"), &["href=\"/microsoft-app\""]);
+    shows(&desk.browser.get("/connections/add/azure"), &["there is no app of yours at Microsoft"]);
+    let dns = desk.browser.get("/connections/add/dns").text();
+    assert!(!dns.contains("there is no app of yours"), "{dns}");
+    shows(&desk.page(), &["there is no app of yours at Microsoft", "href=\"/microsoft-app\""]);
+    assert_eq!(desk.connection()["waitsFor"], "microsoft_app");
+    let first = desk.browser.get("/microsoft-app");
+    shows(&first, &["There is no app yet", "/common/oauth2/nativeclient", "It is made in step 2."]);
+    for it in &PERMISSIONS {
+        shows(&first, &[it.name, it.purpose.split(['\'', ',']).next().unwrap()]);
+    }
+    let early = desk.send("/microsoft-app/test", &[]);
+    assert_eq!(early.status, 404);
+    shows(&early, &["there is no Microsoft app yet"]);
+    let wrong = desk.send("/microsoft-app", &[("appId", "msp"), ("tenant", TENANT)]);
+    shows(&wrong, &["must be the application (client) id", "value=\"msp\""]);
+    assert_eq!(desk.browser.get("/microsoft-app/certificate").status, 404);
+    let china = desk.browser.get("/microsoft-app?cloud=china");
+    shows(&china, &["https://login.chinacloudapi.cn/common/oauth2/nativeclient"]);
+}
+
+#[test]
+fn a_browser_alone_leads_from_an_app_to_a_first_read() {
+    let mut desk = Desk::new();
+    desk.set_app();
+    let file = desk.browser.get("/microsoft-app/certificate");
+    let name = file.header("content-disposition").unwrap();
+    assert!(name.starts_with("attachment; filename=\"posture-app.cer\""), "{name}");
+    assert!(!file.text().contains("PRIVATE KEY"));
+    let certificate = CertificateDer::from_pem_slice(&file.body).unwrap();
+    let fingerprint = hex::encode(Sha256::digest(&certificate));
+    shows(&desk.browser.get("/microsoft-app"), &[&fingerprint, "expires", "Renew the certificate"]);
+    let is_asked = wait_until(WAIT, || desk.connection()["waitsFor"] == "consent");
+    assert!(is_asked, "it was tried at once: {}", desk.connection());
+    let link =
+        format!("https://login.microsoftonline.com/acme.example/adminconsent?client_id={APP}");
+    shows(&desk.page(), &[&link, "To the administrator of Acme", "Read now"]);
+
+    // The client consents, and the certificate is uploaded.
+    desk.graph.answers.set("token", token());
+    desk.graph.answers.set("token of acme.example", token());
+    desk.test(&["The app is as it has to be", "1 connection that waited is being read now."]);
+    let is_read = wait_until(WAIT, || desk.connection()["health"] == "healthy");
+    assert!(is_read, "{}", desk.connection());
+    assert_eq!(desk.connection()["waitsFor"], Value::Null);
+    let page = desk.page().text();
+    assert!(page.contains("Consent link") && !page.contains("A text to send"), "{page}");
+
+    // A new certificate, of the same app.
+    let same = [("appId", APP), ("tenant", TENANT), ("cloud", "global")];
+    let renewed = desk.send("/microsoft-app/renew", &same);
+    assert_eq!(renewed.header("location"), Some("/microsoft-app?done=renew-microsoft-app"));
+    assert_ne!(desk.browser.get("/microsoft-app/certificate").body, file.body);
+    assert_eq!(desk.connection()["health"], "healthy");
+    let log = desk.folder.ask("/api/audit?limit=100").to_string();
+    for action in ["PUT /api/microsoft-app", "POST /api/microsoft-app/test"] {
+        assert!(log.contains(action), "{action}: {log}");
+    }
+}
+
+#[test]
+fn a_test_of_the_app_says_of_each_step_what_to_do() {
+    let mut desk = Desk::new();
+    let secret = [("appId", APP), ("tenant", TENANT), ("clientSecret", "x")];
+    assert_eq!(desk.send("/microsoft-app", &secret).status, 303);
+    desk.test(&[
+        "not yet as it has to be",
+        "does not know the certificate of the app",
+        "not reached",
+    ]);
+    desk.graph.answers.set("token", refused(700_016));
+    desk.test(&["Microsoft knows no app 00000000-1111", "check both ids"]);
+    desk.graph.answers.set("token", token());
+    desk.graph.answers.register(&PERMISSIONS[1..].iter().map(|it| it.name).collect::<Vec<_>>());
+    desk.test(&["missing: Organization.Read.All;", "1 connection that waited is being read now."]);
+    let path = format!("/applications(appId='{APP}')");
+    desk.graph.answers.fail(&path, 403, "Authorization_RequestDenied", "Insufficient privileges.");
+    desk.test(&["may not read its own registration: Application.Read.All is missing"]);
+    for (registered, said) in [
+        (json!({"signInAudience": "AzureADMyOrg"}), "choose Multiple Entra ID tenants"),
+        (json!({"signInAudience": "AzureADMultipleOrgs"}), "nativeclient is missing"),
+    ] {
+        desk.graph.answers.set(&path, Told::Object(registered));
+        desk.test(&[said]);
+    }
+    let all = PERMISSIONS.iter().filter(|it| !it.is_optional).map(|it| it.name);
+    desk.graph.answers.register(&all.chain(["Mail.Read"]).collect::<Vec<_>>());
+    desk.test(&[
+        "The app is as it has to be",
+        "but for UserAuthenticationMethod.Read.All, which is optional",
+        "Mail.Read can be removed",
+    ]);
+}
+
+#[test]
+fn others_than_administrators_see_the_app_and_change_nothing() {
+    let (posture, _) = super::with_admin();
+    posture.set_microsoft_app("2027-01-01T00:00:00Z");
+    super::add_user(&posture, "vi", "viewer", &[]);
+    let mut browser = Browser::signed_in(posture.address, "vi");
+    let page = browser.get("/microsoft-app").text();
+    assert!(page.contains("8a3b0c7e-5a11") && page.contains("Client secret"), "{page}");
+    assert!(!page.contains("action=\"/microsoft-app"), "{page}");
+    for path in ["/microsoft-app", "/microsoft-app/renew", "/microsoft-app/test"] {
+        let token = browser.token("/me");
+        let sent = [("token", &*token), ("appId", APP), ("tenant", TENANT)];
+        assert_eq!(browser.post(path, &sent).status, 403, "{path}");
+    }
+    assert_eq!(browser.get("/microsoft-app/certificate").status, 404, "it has a client secret");
+}
