@@ -34,8 +34,8 @@ use poem::{Endpoint, Request, Response, Route, RouteMethod};
 
 use crate::app::App;
 use crate::fair_limit::FairLimit;
-use crate::store::AccountKey;
 use crate::origin::Origin;
+use crate::store::AccountKey;
 use crate::web::asset::{CSS, SCRIPT, SVG, file};
 use crate::web::see_other;
 use page::Shown;

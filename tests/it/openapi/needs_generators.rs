@@ -151,7 +151,10 @@ fn a_java_client_pages_through_the_logs() {
     bench.write("Page.java", include_str!("generators/Page.java"));
     // Annotations that say nothing to the compiler.
     for (name, members) in [
-        ("Generated", "String[] value(); String comments() default \"\"; String date() default \"\";"),
+        (
+            "Generated",
+            "String[] value(); String comments() default \"\"; String date() default \"\";",
+        ),
         ("Nonnull", ""),
         ("Nullable", ""),
     ] {

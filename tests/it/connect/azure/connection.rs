@@ -217,7 +217,7 @@ fn init(folder: &Folder) {
     folder.ok(&[&app[..], &["--secret-file", "secret"]].concat());
 }
 
-const ADD: [&str; 7] =
+const ADD: [&str; 8] =
     ["connect", "add", "--no-wait", "azure", "--client", "Acme", "--set", "tenant=acme.example"];
 
 /// A client whose tenant was read once.
