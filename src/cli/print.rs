@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::tcgetwinsize;
 use serde_json::{Value, json};
 
+use crate::encoding;
 use crate::error::{Error, Result};
 use crate::text::{is_visible, visible};
 
@@ -38,12 +39,14 @@ pub(super) fn line(text: &str) -> Result<()> {
     }
 }
 
-/// Prints bytes as they are. On a terminal, invisible characters other than line breaks and tabs are escaped.
+/// Prints bytes as they are. On a terminal, without a byte order mark, and with invisible characters other than line breaks
+/// and tabs escaped.
 ///
 /// # Errors
 /// As [`line`].
 pub(super) fn bytes(content: &[u8]) -> Result<()> {
     if io::stdout().is_terminal() {
+        let content = encoding::without_mark(content);
         return line(String::from_utf8_lossy(content).trim_end_matches('\n'));
     }
     match io::stdout().lock().write_all(content) {
