@@ -43,6 +43,7 @@ const MAY_READ: &[(&str, &str)] = &[
     ("request.rs", "an id of ours"),
     ("scan/local.rs", "of /proc"),
     ("scan/name.rs", "/etc/resolv.conf"),
+    ("secret.rs", "a secret that was opened"),
     ("serve/http/stream.rs", "a header"),
     ("store/node.rs", "a file of ours"),
     ("text.rs", "a letter and a character"),

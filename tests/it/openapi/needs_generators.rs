@@ -134,7 +134,7 @@ fn a_typescript_client_pages_through_the_logs() {
     bench.write("page.ts", include_str!("generators/page.ts"));
     let options = ["--module", "commonjs", "--target", "es2022", "--lib", "es2022,dom", "--strict"];
     let mut compiler = Command::new(tool::npm().join("node_modules/.bin/tsc"));
-    compiler.args(options).args(["--types", "", "--outDir", "out", "page.ts"]);
+    compiler.args(options).args(["--outDir", "out", "page.ts"]);
     run(compiler.current_dir(bench.folder.path()));
     let mut program = Command::new("node");
     program.arg("out/page.js");
