@@ -31,7 +31,7 @@ pub use answer::{
 };
 pub use guard::{EgressPolicy, Sender};
 pub use root::TrustedRoots;
-pub use stream::{Fingerprint, TlsStream, Trust};
+pub use stream::{Fingerprint, TlsStream, Trust, time_for_each};
 pub use target::{URL_CHARS_MAX, is_loopback, is_same_origin, is_url};
 pub use ureq::http;
 

@@ -51,7 +51,8 @@ impl Resolver {
         Self { policy, lookup, threads, places: Arc::new(Semaphore::new(n_at_once_max)) }
     }
 
-    /// Refuses a host if any of its addresses is refused, because any of them may be used. Blocks for at most `wait`.
+    /// Refuses a host if any of its addresses is refused, because any of them may be used. Blocks for at most `wait`. They are in
+    /// the order in which to try them.
     pub(super) fn addresses(
         &self,
         target: Target,
@@ -68,7 +69,7 @@ impl Resolver {
             self.policy.judge(scheme, address).map_err(NoAddress::Refused)?;
             addresses.push(address);
         }
-        if addresses.is_empty() { Err(NoAddress::NotFound) } else { Ok(addresses) }
+        if addresses.is_empty() { Err(NoAddress::NotFound) } else { Ok(in_turn(addresses)) }
     }
 
     /// `None` if the name has no address, or none was found in time.
@@ -82,6 +83,24 @@ impl Resolver {
             drop(sender.send(found)); // Fails if the caller no longer waits.
         });
         receiver.recv_timeout(wait).ok()?.ok()
+    }
+}
+
+/// IPv6 and IPv4 by turns, beginning with the kind of the first (RFC 8305, 4): where one of them leads nowhere, not all the time
+/// is spent on it.
+fn in_turn(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let is_first = addresses.first().map(SocketAddr::is_ipv6);
+    let (these, others): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|it| Some(it.is_ipv6()) == is_first);
+    let (mut these, mut others) = (these.into_iter(), others.into_iter());
+    let mut all = Vec::new();
+    loop {
+        let n_before = all.len();
+        all.extend(these.next());
+        all.extend(others.next());
+        if all.len() == n_before {
+            return all;
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -14,7 +15,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureSch
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
@@ -212,15 +213,24 @@ fn peer(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
+/// How long to wait until one of this many addresses accepts a connection, so that each of them gets a part of the time that is
+/// left.
+#[must_use]
+pub fn time_for_each(n_addresses: usize, left: Duration) -> Duration {
+    let n_addresses = u32::try_from(n_addresses).unwrap_or(u32::MAX).max(1);
+    CONNECT_TIMEOUT.min(left / n_addresses)
+}
+
 /// Connects to the first address that accepts.
 async fn open(
     addresses: &[SocketAddr],
     deadline: Instant,
 ) -> std::result::Result<TcpStream, String> {
     let mut why = String::new();
-    for address in addresses {
-        let until = deadline.min(Instant::now() + CONNECT_TIMEOUT);
-        match timeout_at(until, TcpStream::connect(address)).await {
+    for (n_tried, address) in addresses.iter().enumerate() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let wait = time_for_each(addresses.len() - n_tried, left);
+        match timeout(wait, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => {
                 why = format!("{} does not accept a connection ({error})", address.ip());

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use posture::egress::{Egress, EgressPolicy, PostFailure};
+use posture::egress::{Egress, EgressPolicy, PostFailure, time_for_each};
 
 use super::sink::Sink;
-use super::{HANGS_AFTER, LONG, egress, failure, local, networks, post, refusal, status};
+use super::{HANGS_AFTER, LONG, egress, failure, local, networks, post, refusal, runtime, status};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
@@ -166,6 +166,24 @@ fn resolving(
 fn naming(policy: EgressPolicy, addresses: &[&str]) -> Egress {
     let addresses: Vec<IpAddr> = addresses.iter().map(|it| it.parse().unwrap()).collect();
     resolving(policy, move |port| Ok(addresses.iter().map(|it| (*it, port).into()).collect()))
+}
+
+#[test]
+fn addresses_are_tried_by_turns_of_their_kind_and_each_gets_a_part_of_the_time() {
+    let order = |found: &[&str]| {
+        let egress = naming(everything(), found);
+        let deadline = tokio::time::Instant::now() + LONG;
+        let all = runtime().block_on(egress.addresses("x.example.com", 25, deadline)).unwrap();
+        all.iter().map(|it| it.ip().to_string()).collect::<Vec<_>>()
+    };
+    let six = ["2001:4860::1", "2001:4860::2", "2001:4860::3"];
+    let mixed = [&six[..], &["8.8.8.8", "9.9.9.9"]].concat();
+    assert_eq!(order(&mixed), [six[0], "8.8.8.8", six[1], "9.9.9.9", six[2]]);
+    assert_eq!(order(&["8.8.8.8", "9.9.9.9", six[0]]), ["8.8.8.8", six[0], "9.9.9.9"]);
+    assert_eq!(order(&six), six);
+    for (n, ms) in [(0, 5_000), (1, 5_000), (2, 3_000), (4, 1_500), (600, 10)] {
+        assert_eq!(time_for_each(n, Duration::from_secs(6)).as_millis(), ms, "{n}");
+    }
 }
 
 #[test]
