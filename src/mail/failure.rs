@@ -6,70 +6,12 @@ use std::io;
 use lettre::transport::smtp::Error as SmtpError;
 use rustls::CertificateError;
 
+use super::refusal::{self, Refusal};
+use super::trouble::MailTrouble;
 use crate::text::line;
 
 /// Longer answers of a server are cut.
 const ANSWER_CHARS_MAX: usize = 300;
-
-/// The kind of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MailTrouble {
-    /// The server cannot be reached, or does not answer in time.
-    Unreachable,
-    /// There is no TLS connection that can be trusted.
-    Tls,
-    /// The server does not accept the user and the password.
-    Login,
-    /// The server does not accept the sender.
-    Sender,
-    /// The server does not accept the recipient.
-    Recipient,
-    /// The server asks to try again later, as one does that greylists.
-    Later,
-    TooLarge,
-    /// The server does not accept the message.
-    Refused,
-    /// There is no message: the report cannot be made.
-    Report,
-}
-
-impl MailTrouble {
-    pub const ALL: [Self; 9] = [
-        Self::Unreachable,
-        Self::Tls,
-        Self::Login,
-        Self::Sender,
-        Self::Recipient,
-        Self::Later,
-        Self::TooLarge,
-        Self::Refused,
-        Self::Report,
-    ];
-
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Unreachable => "unreachable",
-            Self::Tls => "tls",
-            Self::Login => "login",
-            Self::Sender => "sender",
-            Self::Recipient => "recipient",
-            Self::Later => "later",
-            Self::TooLarge => "too_large",
-            Self::Refused => "refused",
-            Self::Report => "report",
-        }
-    }
-
-    /// Whether another attempt may succeed. What an operator can mend counts: nobody has to send again by hand then.
-    #[must_use]
-    pub const fn is_temporary(self) -> bool {
-        match self {
-            Self::Unreachable | Self::Tls | Self::Login | Self::Later => true,
-            Self::Sender | Self::Recipient | Self::TooLarge | Self::Refused | Self::Report => false,
-        }
-    }
-}
 
 /// A failure, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +36,19 @@ pub(super) enum Step {
     Sender,
     Recipient,
     Content,
+}
+
+impl Step {
+    /// What a server refuses in it.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connect | Self::StartTls => "the connection",
+            Self::Login => "the login",
+            Self::Sender => "the sender",
+            Self::Recipient => "the recipient",
+            Self::Content => "the message",
+        }
+    }
 }
 
 /// Says what an error during a step means. `server`: as the configuration names it.
@@ -132,40 +87,47 @@ pub(super) fn unreachable(server: &str, why: &str) -> MailFailure {
     MailFailure::new(MailTrouble::Unreachable, format!("{server} cannot be used ({why}); {advice}"))
 }
 
+/// The code of the server's answer, and its words.
+fn answer(error: &SmtpError) -> String {
+    let code = error.status().map_or(String::new(), |it| format!("{it} "));
+    format!("{code}{}", reason(error))
+}
+
 fn of_answer(step: Step, server: &str, code: u16, error: &SmtpError) -> MailFailure {
-    let answer = format!("{code} {}", reason(error));
-    if (400..500).contains(&code) {
-        let message = format!("{server} asks to try again later: {answer}");
-        return MailFailure::new(MailTrouble::Later, message);
+    let answer = answer(error);
+    let later = format!("{server} asks to try again later: {answer}");
+    if let Some(Refusal { trouble, advice, .. }) = refusal::find(&answer) {
+        let what = if *trouble == MailTrouble::Later {
+            later
+        } else {
+            let refused =
+                if *trouble == MailTrouble::Greeting { "the greeting" } else { step.as_str() };
+            format!("{server} refused {refused}: {answer}")
+        };
+        return MailFailure::new(*trouble, format!("{what}; {advice}"));
     }
-    let (trouble, message) = match step {
-        Step::Login => (
-            MailTrouble::Login,
-            format!("{server} refused the login: {answer}; check mail.user and mail.password_file"),
-        ),
-        Step::Sender if code == 530 => (
-            MailTrouble::Login,
-            format!("{server} wants a login: {answer}; set mail.user and mail.password_file"),
-        ),
-        Step::Sender => (
-            MailTrouble::Sender,
-            format!(
-                "{server} refused the sender: {answer}; set mail.from to an address that it sends for"
-            ),
-        ),
-        Step::Recipient => (
-            MailTrouble::Recipient,
-            format!("{server} refused the recipient: {answer}; correct or remove the address"),
-        ),
-        Step::Content if is_too_large(code, &answer) => (
-            MailTrouble::TooLarge,
-            format!("the message is too large for {server}: {answer}; raise its limit"),
-        ),
-        Step::Content => (MailTrouble::Refused, format!("{server} refused the message: {answer}")),
-        Step::Connect | Step::StartTls => {
-            (MailTrouble::Unreachable, format!("{server} refused the connection: {answer}"))
+    if (400..500).contains(&code) {
+        return MailFailure::new(MailTrouble::Later, later);
+    }
+    let (trouble, advice) = match step {
+        Step::Login => (MailTrouble::Login, "check mail.user and mail.password_file"),
+        Step::Sender if code == 530 => {
+            let message =
+                format!("{server} wants a login: {answer}; set mail.user and mail.password_file");
+            return MailFailure::new(MailTrouble::Login, message);
         }
+        Step::Sender => (MailTrouble::Sender, "set mail.from to an address that it sends for"),
+        Step::Recipient => (MailTrouble::Recipient, "correct or remove the address"),
+        Step::Content if is_too_large(code, &answer) => {
+            let message =
+                format!("the message is too large for {server}: {answer}; raise its limit");
+            return MailFailure::new(MailTrouble::TooLarge, message);
+        }
+        Step::Content => (MailTrouble::Refused, ""),
+        Step::Connect | Step::StartTls => (MailTrouble::Unreachable, ""),
     };
+    let advice = if advice.is_empty() { String::new() } else { format!("; {advice}") };
+    let message = format!("{server} refused {}: {answer}{advice}", step.as_str());
     MailFailure::new(trouble, message)
 }
 

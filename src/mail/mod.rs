@@ -2,7 +2,9 @@
 
 pub mod failure;
 mod letter;
+mod refusal;
 mod send;
+pub mod trouble;
 
 use std::fmt;
 use std::io::ErrorKind;

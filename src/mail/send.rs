@@ -7,8 +7,9 @@ use lettre::transport::smtp::extension::ClientId;
 use lettre::transport::smtp::response::Response;
 use tokio::time::{Instant, timeout_at};
 
-use super::failure::{MailFailure, MailTrouble, Step, of_step, unreachable};
+use super::failure::{MailFailure, Step, of_step, unreachable};
 use super::letter::Letter;
+use super::trouble::MailTrouble;
 use super::{MailOptions, MailTls, Mailer};
 use crate::error::Code;
 use crate::text::line;

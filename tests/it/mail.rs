@@ -2,6 +2,8 @@
 
 mod limit;
 mod needs_aiosmtpd;
+mod refusal;
+mod relay;
 mod server;
 mod setting;
 

@@ -101,7 +101,7 @@ pub struct RefusedView {
 #[schemars(rename = "ReportSendingFailure")]
 #[serde(rename_all = "camelCase")]
 pub struct SendingFailureView {
-    /// `unreachable`, `tls`, `login`, `sender`, `recipient`, `later`, `too_large`, `refused` or `report`. Later releases may
+    /// `unreachable`, `tls`, `greeting`, `login`, `sender`, `recipient`, `later`, `too_large`, `refused` or `report`. Later releases may
     /// know more.
     kind: String,
     /// What happened, and what to do.
