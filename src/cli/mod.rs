@@ -33,9 +33,10 @@ use clap::{Parser, Subcommand};
 
 use crate::app::report::document::Letterhead;
 use crate::bounded_file;
-use crate::config::{self, CertificateConfig, Config};
+use crate::config::{self, CertificateConfig, Config, LoginConfig};
 use crate::egress::TrustedRoots;
 use crate::error::{Chain, Code, Error, Result};
+use crate::mail::MailLogin;
 use crate::paper::Logo;
 use crate::serve::certificate::CertificateSource;
 use crate::serve::certificate::acme::AcmeOptions;
@@ -334,15 +335,18 @@ fn certificate_source(source: &CertificateConfig) -> Result<CertificateSource> {
 }
 
 fn mail_options(options: &crate::config::MailConfig) -> Result<crate::mail::MailOptions> {
-    let login = options.login.as_ref().map(|(user, file)| {
-        let password = crate::mail::read_password(file)?;
-        Ok(crate::mail::MailLogin { user: user.clone(), password })
+    let login = options.login.clone().map(|it| match it {
+        LoginConfig::Password { user, file } => {
+            Ok(MailLogin::Password { user, password: crate::mail::read_password(&file)? })
+        }
+        LoginConfig::MicrosoftApp { user } => Ok(MailLogin::MicrosoftApp { user }),
     });
     Ok(crate::mail::MailOptions {
         host: options.host.clone(),
         port: options.port,
         tls: options.tls,
         from: options.from.clone(),
+        greeting_name: options.greeting_name.clone(),
         login: login.transpose()?,
         roots: trusted_roots("mail.ca_file", options.ca_file.as_deref())?,
         timeout: crate::mail::TIMEOUT,

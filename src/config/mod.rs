@@ -4,6 +4,7 @@
 
 mod database;
 mod file;
+mod mail;
 mod oidc;
 mod options;
 mod reader;
@@ -18,11 +19,11 @@ use std::path::{Path, PathBuf};
 
 pub use self::database::DatabaseConfig;
 use self::file::utf8;
+pub use self::mail::{LoginConfig, MailConfig};
 pub use self::oidc::OidcConfig;
 pub use self::options::{
     Assessment, AuthConfig, BackupConfig, CertificateConfig, Config, ConnectConfig, DataConfig,
-    ImportConfig, LimitConfig, Log, LogFormat, LogLevel, MailConfig, Msp, ScanConfig, Server,
-    WebhookConfig,
+    ImportConfig, LimitConfig, Log, LogFormat, LogLevel, Msp, ScanConfig, Server, WebhookConfig,
 };
 use self::reader::ConfigReader;
 pub use self::rule::ByIndustry;

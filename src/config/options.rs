@@ -8,14 +8,13 @@ use std::path::PathBuf;
 use ipnetwork::IpNetwork;
 
 use super::database::{DatabaseConfig, database};
+use super::mail::{MailConfig, mail};
 use super::oidc::{OidcConfig, oidc};
 use super::reader::{ConfigReader, Setting};
 use super::rule::{
-    ByIndustry, acme_domains, by_industry, email, https_url, mail_sender, mail_server, network,
-    network_or_attached, origins, path, public_url, recipient, socket_addr,
+    ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, origins,
+    path, public_url, recipient, socket_addr,
 };
-use crate::egress::is_loopback;
-use crate::mail::{MailTls, Mailbox};
 use crate::paper::Language;
 use crate::store::global::user::Role;
 use crate::toml_reader::{Problem, list, number, text, word};
@@ -26,9 +25,6 @@ const N_ROLES: RangeInclusive<usize> = 0..=ROLES.len();
 const MSP_ID_CHARS: RangeInclusive<usize> = 1..=64;
 const MSP_NAME_CHARS: RangeInclusive<usize> = 1..=100;
 const LANGUAGES: [(&str, Language); 2] = [("en", Language::English), ("fr", Language::French)];
-const MAIL_USER_CHARS: RangeInclusive<usize> = 1..=254;
-const MAIL_TLS: [(&str, MailTls); 3] =
-    [("starttls", MailTls::StartTls), ("implicit", MailTls::Implicit), ("none", MailTls::None)];
 /// Longer lists of networks are refused.
 const N_NETWORKS: RangeInclusive<usize> = 0..=256;
 const CACHE_MIB: RangeInclusive<u32> = 8..=65_536;
@@ -156,19 +152,6 @@ pub struct Msp {
     pub logo: Option<PathBuf>,
     /// Of reports whose reader did not ask for one.
     pub language: Language,
-}
-
-/// The server that sends messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MailConfig {
-    pub host: String,
-    pub port: u16,
-    pub tls: MailTls,
-    pub from: Mailbox,
-    /// The user, and the file of the password.
-    pub login: Option<(String, PathBuf)>,
-    /// Authorities that the certificate of the server may come from, besides the known ones.
-    pub ca_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -324,7 +307,7 @@ impl Config {
                 logo: it.find("msp.logo", path),
                 language: it.get("msp.language", word(&LANGUAGES)),
             },
-            mail: mail(&mut it),
+            mail: mail(&mut it, public_url.as_deref()),
             auth: AuthConfig {
                 require_mfa: it.get("auth.require_mfa", list(N_ROLES, word(&ROLES))),
             },
@@ -388,28 +371,6 @@ fn server(it: &mut ConfigReader<'_>) -> Server {
         proxy_idle_timeout_s: it.get("server.proxy_idle_timeout_s", number(PROXY_IDLE_S)),
         connections_per_address: it.get("server.connections_per_address", number(CONNECTIONS)),
     }
-}
-
-fn mail(it: &mut ConfigReader<'_>) -> Option<MailConfig> {
-    let server = it.find("mail.server", mail_server);
-    let tls = it.get("mail.tls", word(&MAIL_TLS));
-    let from = it.find("mail.from", mail_sender);
-    let user = it.find("mail.user", text(MAIL_USER_CHARS));
-    let password_file = it.find("mail.password_file", path);
-    let ca_file = it.find("mail.ca_file", path);
-    if server.is_some() != from.is_some() {
-        it.clash(&["mail.server", "mail.from"], "must be set together with mail.from");
-    }
-    if user.is_some() != password_file.is_some() {
-        let rule = "must be set together with mail.password_file";
-        it.clash(&["mail.user", "mail.password_file"], rule);
-    }
-    let (host, port) = server?;
-    if tls == MailTls::None && !is_loopback(&host) {
-        let rule = "\"none\" is only for a server on this host, such as localhost:25";
-        it.clash(&["mail.tls", "mail.server"], rule);
-    }
-    Some(MailConfig { host, port, tls, from: from?, login: user.zip(password_file), ca_file })
 }
 
 fn limits(it: &mut ConfigReader<'_>) -> LimitConfig {

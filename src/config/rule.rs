@@ -167,7 +167,7 @@ const HTTPS: &str = "https://";
 
 /// Names that a certificate is ordered for: each once, in lower case.
 pub(super) fn acme_domains(value: &Value<'_>) -> Ruled<Vec<String>> {
-    let domains = list(N_ACME_DOMAINS, acme_domain)(value)?;
+    let domains = list(N_ACME_DOMAINS, domain)(value)?;
     let mut sorted = domains.clone();
     sorted.sort_unstable();
     sorted.dedup();
@@ -177,8 +177,18 @@ pub(super) fn acme_domains(value: &Value<'_>) -> Ruled<Vec<String>> {
     Ok(domains)
 }
 
-fn acme_domain(value: &Value<'_>) -> Ruled<String> {
+/// A name of the public DNS, in lower case.
+pub(super) fn domain(value: &Value<'_>) -> Ruled<String> {
     let name = string(value)?.to_lowercase();
+    if !is_domain(&name) {
+        let sample = "posture.example.com";
+        return wrong(value, format!("{name:?} is not a domain name, such as {sample:?}"));
+    }
+    Ok(name)
+}
+
+/// Returns true for a name in lower case with at least two parts.
+pub(super) fn is_domain(name: &str) -> bool {
     let is_label = |it: &str| {
         let fits = |it: u8| it.is_ascii_alphanumeric() || it == b'-';
         (1..=LABEL_CHARS_MAX).contains(&it.len())
@@ -187,11 +197,7 @@ fn acme_domain(value: &Value<'_>) -> Ruled<String> {
             && !it.ends_with('-')
     };
     let is_name = name.len() <= NAME_CHARS_MAX && name.split('.').all(is_label);
-    if !is_name || !name.contains('.') || name.parse::<IpAddr>().is_ok() {
-        let sample = "posture.example.com";
-        return wrong(value, format!("{name:?} is not a domain name, such as {sample:?}"));
-    }
-    Ok(name)
+    is_name && name.contains('.') && name.parse::<IpAddr>().is_err()
 }
 
 /// An address that an authority can write to.

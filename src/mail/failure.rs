@@ -87,6 +87,16 @@ pub(super) fn unreachable(server: &str, why: &str) -> MailFailure {
     MailFailure::new(MailTrouble::Unreachable, format!("{server} cannot be used ({why}); {advice}"))
 }
 
+/// Says what an error of the login means. `advice`: what to do about one that says no more than that it failed.
+pub(super) fn of_login(server: &str, error: &SmtpError, advice: &str) -> MailFailure {
+    let answer = answer(error);
+    if !error.is_permanent() || refusal::find(&answer).is_some() {
+        return of_step(Step::Login, server, error);
+    }
+    let message = format!("{server} refused the login: {answer}; {advice}");
+    MailFailure::new(MailTrouble::Login, message)
+}
+
 /// The code of the server's answer, and its words.
 fn answer(error: &SmtpError) -> String {
     let code = error.status().map_or(String::new(), |it| format!("{it} "));

@@ -2,6 +2,7 @@
 
 pub mod failure;
 mod letter;
+mod login;
 mod refusal;
 mod send;
 pub mod trouble;
@@ -45,17 +46,26 @@ pub struct MailOptions {
     pub port: u16,
     pub tls: MailTls,
     pub from: Mailbox,
+    /// What the service calls itself (EHLO).
+    pub greeting_name: String,
     pub login: Option<MailLogin>,
     /// Authorities that the server's certificate may come from, besides the known ones.
     pub roots: TrustedRoots,
     pub timeout: Duration,
 }
 
-/// A user and a password. `Debug` shows neither.
+/// How to log in. `Debug` shows no user and no password.
 #[derive(Clone)]
-pub struct MailLogin {
-    pub user: String,
-    pub password: String,
+pub enum MailLogin {
+    Password {
+        user: String,
+        password: String,
+    },
+    /// With a token that the Microsoft app gets, which comes with each message.
+    MicrosoftApp {
+        /// The mailbox to send from.
+        user: String,
+    },
 }
 
 impl fmt::Debug for MailLogin {
@@ -78,6 +88,12 @@ impl Mailer {
         let policy = EgressPolicy::for_mail();
         let egress = Egress::new(policy, options.timeout, N_AT_ONCE_MAX)?;
         Ok(Self { options, egress })
+    }
+
+    /// Returns true if messages are sent with a token of the Microsoft app.
+    #[must_use]
+    pub fn wants_token(&self) -> bool {
+        matches!(self.options.login, Some(MailLogin::MicrosoftApp { .. }))
     }
 }
 

@@ -1,6 +1,5 @@
 //! One conversation with the server: one message, and an answer for each of its recipients.
 
-use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::ClientId;
@@ -11,6 +10,7 @@ use super::failure::{MailFailure, Step, of_step, unreachable};
 use super::letter::Letter;
 use super::trouble::MailTrouble;
 use super::{MailOptions, MailTls, Mailer};
+use crate::egress::time_for_each;
 use crate::error::Code;
 use crate::text::line;
 
@@ -28,11 +28,11 @@ pub struct Sent {
 }
 
 impl Mailer {
-    /// Sends a message once. The server may take some recipients and refuse others.
+    /// Sends a message once. The server may take some recipients and refuse others. `token`: see [`Mailer::wants_token`].
     ///
     /// # Errors
     /// Why the message was sent to nobody. A server that is cut off at the deadline may have taken it.
-    pub async fn send(&self, letter: &Letter) -> Result<Sent, MailFailure> {
+    pub async fn send(&self, letter: &Letter, token: Option<&str>) -> Result<Sent, MailFailure> {
         let MailOptions { host, port, from, timeout, .. } = &self.options;
         let bytes = letter.bytes(from).map_err(|error| {
             let is_large = error.code == Code::TooLarge;
@@ -41,7 +41,7 @@ impl Mailer {
         })?;
         let server = format!("{host}:{port}");
         let deadline = Instant::now() + *timeout;
-        let talk = self.talk(letter, &bytes, &server, deadline);
+        let talk = self.talk(letter, &bytes, (&server, token), deadline);
         let late = |_| unreachable(&server, &format!("no answer in {} s", timeout.as_secs()));
         timeout_at(deadline, talk).await.map_err(late)?
     }
@@ -50,16 +50,12 @@ impl Mailer {
         &self,
         letter: &Letter,
         bytes: &[u8],
-        server: &str,
+        (server, token): (&str, Option<&str>),
         deadline: Instant,
     ) -> Result<Sent, MailFailure> {
         let failed = |step| move |error| of_step(step, server, &error);
         let mut connection = self.connect(server, deadline).await?;
-        if let Some(login) = &self.options.login {
-            let credentials = Credentials::new(login.user.clone(), login.password.clone());
-            let shown = connection.auth(DEFAULT_MECHANISMS, &credentials).await;
-            shown.map_err(failed(Step::Login))?;
-        }
+        self.log_in(&mut connection, server, token).await?;
         let from = Mail::new(Some(self.options.from.email.clone()), Vec::new());
         connection.command(from).await.map_err(failed(Step::Sender))?;
         let mut sent = Sent { accepted: Vec::new(), refused: Vec::new(), answer: String::new() };
@@ -91,7 +87,7 @@ impl Mailer {
         server: &str,
         deadline: Instant,
     ) -> Result<AsyncSmtpConnection, MailFailure> {
-        let MailOptions { host, port, tls, .. } = &self.options;
+        let MailOptions { host, port, tls, greeting_name, .. } = &self.options;
         let found = self.egress.addresses(host, *port, deadline).await;
         let addresses = found.map_err(|error| {
             let message = format!("{}; check mail.server", error.message());
@@ -103,9 +99,11 @@ impl Mailer {
             );
             return Err(MailFailure::new(MailTrouble::Tls, message));
         }
-        let hello = ClientId::default();
+        let hello = ClientId::Domain(greeting_name.clone());
         let implicit = if *tls == MailTls::Implicit { Some(self.rules()?) } else { None };
-        let each = self.options.timeout;
+        // As much is left for the conversation.
+        let each =
+            time_for_each(addresses.len() + 1, deadline.saturating_duration_since(Instant::now()));
         let connecting =
             AsyncSmtpConnection::connect_tokio1(&addresses[..], Some(each), &hello, implicit, None);
         let mut connection =

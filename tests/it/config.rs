@@ -1,6 +1,7 @@
 //! Configuration: what a file may say, what holds without one, and what is said about a wrong one.
 
 mod certificate;
+mod mail;
 mod oidc;
 mod public_url;
 
@@ -114,7 +115,7 @@ fn every_key_is_taken_from_the_file() {
          [database]\nengine = \"postgres\"\nurl_file = \"u\"\nca_file = \"d.pem\"\n[msp]\nid = \"Ä-1\"\nname = \"Ä GmbH\"\n\
          logo = \"l.png\"\nlanguage = \"fr\"\n\
          [mail]\nserver = \"[::1]:25\"\ntls = \"none\"\nfrom = \"Ä <a@b.example>\"\nuser = \"u\"\n\
-         password_file = \"p\"\nca_file = \"m.pem\"\n\
+         login = \"microsoft_app\"\nca_file = \"m.pem\"\ngreeting_name = \"Mail.B.example\"\n\
          [auth]\nrequire_mfa = [\"admin\", \"viewer\"]\n\
          [oidc]\nname = \"Ä ID\"\nscopes = [\"openid\"]\nroles_claim = \"groups\"\nadmin_values = [\"1\"]\n\
          analyst_values = [\"2\"]\nviewer_values = []\nsecond_factor = \"provider\"\namr_values = [\"otp\"]\n\
@@ -170,7 +171,7 @@ fn every_key_is_taken_from_the_file() {
     let mail = options.mail.unwrap();
     assert_eq!((&*mail.host, mail.port, mail.tls), ("::1", 25, MailTls::None));
     assert_eq!((mail.from.name.as_deref(), mail.from.email.as_ref()), (Some("Ä"), "a@b.example"));
-    assert_eq!(mail.login, Some(("u".to_owned(), PathBuf::from("p"))));
+    assert_eq!(mail.greeting_name, "mail.b.example");
     assert!(shown.contains("records_per_employee = { Default = 0, \"Dental Care\" = 1000000 }"));
     let keys = shown.lines().skip(1).filter(|it| !it.starts_with('#'));
     let again = read(&keys.map(|it| it.to_owned() + "\n").collect::<String>());

@@ -2,10 +2,12 @@
 
 mod limit;
 mod needs_aiosmtpd;
+mod needs_ipv6;
 mod refusal;
 mod relay;
 mod server;
 mod setting;
+mod token;
 
 use std::time::{Duration, Instant};
 
@@ -28,6 +30,7 @@ pub(crate) fn options(port: u16) -> MailOptions {
         port,
         tls: MailTls::None,
         from: sender("Northwind <reports@northwind.example>").unwrap(),
+        greeting_name: "posture.northwind.example".to_owned(),
         login: None,
         roots: TrustedRoots::default(),
         timeout: Duration::from_secs(20),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::absent;
-use super::credential::Secrets;
+use super::credential::{MicrosoftAppState, Secrets};
 use crate::app::App;
 use crate::connect::ad::{self, AdConfig};
 use crate::connect::aws::{self, AwsConfig};
@@ -17,7 +17,7 @@ use crate::connect::google::{self, ServiceAccount, Workspace};
 use crate::connect::kind::{AD, AWS, AZURE, DNS, GOOGLE, M365, Values};
 use crate::connect::m365;
 use crate::connect::mapping::{self, Entered, Mapping, read_tool};
-use crate::connect::microsoft::{self, AppKey, MicrosoftApp};
+use crate::connect::microsoft::{self, AppKey};
 use crate::connect::reading::Reading;
 use crate::connect::settings::Settings;
 use crate::error::{Code, Error, Result};
@@ -161,16 +161,16 @@ impl App {
     }
 
     async fn read_m365(&self, settings: &Settings, deadline: Instant) -> Result<Reading> {
-        let (app, key) = match self.microsoft_key().await? {
+        let (state, key) = match self.microsoft_key().await? {
             Ok(found) => found,
             Err(unread) => return Ok(unread.reading()),
         };
         let api = self.connects.api(&microsoft::DIALECT, &self.clock, deadline);
-        Ok(m365::read(&api, &app, &key, settings.value("tenant")?).await)
+        Ok(m365::read(&api, &state.app, &key, settings.value("tenant")?).await)
     }
 
     async fn read_azure(&self, environment: &Environment, deadline: Instant) -> Result<Reading> {
-        let (app, key) = match self.microsoft_key().await? {
+        let (state, key) = match self.microsoft_key().await? {
             Ok(found) => found,
             Err(unread) => return Ok(unread.reading()),
         };
@@ -181,20 +181,20 @@ impl App {
         let known = known.filter_map(|(note, text)| Known::of_note(note, text)).collect();
         let wanted = Wanted { ids: ids.split(',').filter(|it| !it.is_empty()).collect(), known };
         let api = self.connects.api(&azure::DIALECT, &self.clock, deadline);
-        Ok(azure::read(&api, &app, &key, settings.value("tenant")?, &wanted).await)
+        Ok(azure::read(&api, &state.app, &key, settings.value("tenant")?, &wanted).await)
     }
 
     /// The app of the managed service provider, and what it proves itself with.
     pub(super) async fn microsoft_key(
         &self,
-    ) -> Result<std::result::Result<(MicrosoftApp, Arc<AppKey>), Unread>> {
+    ) -> Result<std::result::Result<(MicrosoftAppState, Arc<AppKey>), Unread>> {
         let Some((state, secrets)) = self.open_microsoft_app().await? else {
             let why = "there is no Microsoft app yet; set it up on the page Microsoft app of the console, or with \
                        `posture connect m365 init`";
             return Ok(Err(Unread::consent(why)));
         };
         let key = readable(secrets).and_then(|it| state.app.key(&it));
-        Ok(key.map(|key| (state.app, Arc::new(key))))
+        Ok(key.map(|key| (state, Arc::new(key))))
     }
 }
 

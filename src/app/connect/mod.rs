@@ -6,6 +6,7 @@ mod environment;
 mod facts;
 mod feed;
 mod hold;
+mod mail_token;
 pub mod mapping;
 pub mod microsoft;
 pub mod notice;

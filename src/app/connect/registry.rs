@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::mail_token::MailTokens;
 use super::notice::Warned;
 use crate::app::App;
 use crate::clock::{Clock, Time};
@@ -59,6 +60,7 @@ pub struct Connects {
     pub(super) testing: Places,
     /// Held while somebody tests the app at Microsoft.
     pub(super) app_test: tokio::sync::Mutex<()>,
+    pub(super) mail_tokens: MailTokens,
 }
 
 /// A connection that is to be read.
@@ -169,6 +171,7 @@ impl Connects {
             running: Places::default(),
             testing: Places::default(),
             app_test: tokio::sync::Mutex::default(),
+            mail_tokens: MailTokens::default(),
         })
     }
 

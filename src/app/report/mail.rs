@@ -3,7 +3,8 @@
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::mail::failure::MailFailure;
-use crate::mail::{Letter, MailOptions, Mailer, is_address};
+use crate::mail::trouble::MailTrouble;
+use crate::mail::{Letter, MailOptions, Mailer, Sent, is_address};
 use crate::secret::random;
 
 const ID_BYTES: usize = 12;
@@ -55,12 +56,35 @@ impl App {
             attachment: None,
             at: self.clock.now(),
         };
-        Ok(match mailer.send(&letter).await {
+        Ok(match self.send_letter(mailer, &letter).await {
             Err(failure) => Err(failure),
             Ok(mut sent) => match sent.refused.pop() {
                 Some((_, failure)) => Err(failure),
                 None => Ok(sent.answer),
             },
         })
+    }
+
+    /// Sends a message once, with a token if the server wants one.
+    ///
+    /// # Errors
+    /// Why the message was sent to nobody.
+    pub(super) async fn send_letter(
+        &self,
+        mailer: &Mailer,
+        letter: &Letter,
+    ) -> std::result::Result<Sent, MailFailure> {
+        if !mailer.wants_token() {
+            return mailer.send(letter, None).await;
+        }
+        let token = self.mail_token().await.map_err(|unread| {
+            let why = format!("there is no token to log in with: {}", unread.reason);
+            MailFailure::new(MailTrouble::Login, why)
+        })?;
+        let sent = mailer.send(letter, Some(&token)).await;
+        if sent.as_ref().is_err_and(|it| it.trouble == MailTrouble::Login) {
+            self.forget_mail_token().await;
+        }
+        sent
     }
 }

@@ -42,6 +42,14 @@ impl TokenSource {
         Self { ask: Box::new(ask), held: Mutex::new(Held::Nothing) }
     }
 
+    /// A token for a protocol other than HTTP.
+    ///
+    /// # Errors
+    /// Why there is none. This source then has none any more.
+    pub async fn token(&self, api: &Api) -> Result<String, Unread> {
+        self.get(api, None).await
+    }
+
     /// `refused`: a token that was refused.
     pub(super) async fn get(&self, api: &Api, refused: Option<&str>) -> Result<String, Unread> {
         let mut held = self.held.lock().await;

@@ -65,6 +65,17 @@ impl Cloud {
         }
     }
 
+    /// Exchange Online.
+    #[must_use]
+    pub const fn outlook(self) -> &'static str {
+        match self {
+            Self::Global => "https://outlook.office365.com",
+            Self::UsGov => "https://outlook.office365.us",
+            Self::UsDod => "https://outlook-dod.office365.us",
+            Self::China => "https://partner.outlook.cn",
+        }
+    }
+
     #[must_use]
     pub const fn management(self) -> &'static str {
         match self {

@@ -257,10 +257,11 @@ const REFUSALS: &[(&str, &str, &str, &str)] = &[
 #[test]
 fn what_a_relay_refuses_is_said_with_what_to_do() {
     let relay = Relay::start();
-    let login = MailLogin { user: "u".to_owned(), password: "canary".to_owned() };
+    let login = MailLogin::Password { user: "u".to_owned(), password: "canary".to_owned() };
     let mail = MailOptions { login: Some(login), ..options(relay.port()) };
     let posture = Posture::start_with(move |it| it.app.mail = Some(mail));
     assert_eq!(test_mail(&posture)["delivered"], true);
+    assert_eq!(relay.lines()[0], "EHLO posture.northwind.example");
     for (verb, answer, kind, advice) in REFUSALS {
         relay.answer(verb, answer);
         let tested = test_mail(&posture);

@@ -82,7 +82,7 @@ fn a_login_that_is_refused_is_named_and_a_right_one_is_used() {
     let settings = json!({"user": "reports", "password": "ochre kettle"});
     let try_it = |login: Option<(&str, &str)>| {
         let server = MailServer::start(&settings);
-        let login = login.map(|(user, password)| MailLogin {
+        let login = login.map(|(user, password)| MailLogin::Password {
             user: user.to_owned(),
             password: password.to_owned(),
         });
