@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use lettre::Message;
+use lettre::{Address, Message};
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{Attachment as Attached, Mailbox, MultiPart, SinglePart};
 
@@ -19,6 +19,7 @@ const SUBJECT_CHARS_MAX: usize = 200;
 pub struct Letter {
     /// The part of its Message-ID before the `@`. A message that is sent again keeps it, so that receivers can tell.
     pub id: String,
+    /// If there are several, the message does not name them.
     pub to: Vec<String>,
     pub subject: String,
     pub text: String,
@@ -47,10 +48,16 @@ impl Letter {
             .date(UNIX_EPOCH + Duration::from_micros(micros))
             .message_id(Some(format!("<{}@{}>", self.id, from.email.domain())))
             .raw_header(HeaderValue::new(auto, "auto-generated".to_owned()));
-        for to in &self.to {
-            let to = to.parse().map_err(|_| Error::invalid(format!("{to} is not an address")))?;
-            message = message.to(Mailbox::new(None, to));
-        }
+        let read = |it: &String| {
+            let address = it.parse();
+            address.map_err(|_| Error::invalid(format!("{it} is not an address")))
+        };
+        let mut to = self.to.iter().map(read).collect::<Result<Vec<Address>>>()?;
+        // Several recipients do not see each other: the server is told who they are, and the message does not say so.
+        message = message.to(match (to.pop(), to.is_empty()) {
+            (Some(only), true) => Mailbox::new(None, only),
+            _ => from.clone(),
+        });
         let text = SinglePart::plain(self.text.clone());
         let message = match &self.attachment {
             None => message.singlepart(text),

@@ -197,9 +197,10 @@ fn the_help_is_as_it_was() {
 #[test]
 fn foreign_text_does_not_command_the_terminal() {
     let folder = Folder::new();
-    let name = "Evil\r\u{200b}31m\u{202e}cod";
-    let added = folder.json(&["client", "add", "--name", name]);
+    let added = folder.json(&["client", "add", "--name", "Evil"]);
     let id = added["data"]["id"].as_str().unwrap();
+    let note = "note=\"Evil\\r\u{200b}31m\u{202e}cod\"";
+    folder.ok(&["client", "set", id, "--setting", note]);
     let file = "\u{1b}[2J.json";
     folder.write(file, b"garbage");
     let odd = ["client", "show", "\u{1b}[2J\nposture: all is well"];
@@ -217,10 +218,11 @@ fn foreign_text_does_not_command_the_terminal() {
         assert!(!out.contains(hostile) && !err.contains(hostile), "{args:?}");
         assert!(!(out + &err).is_empty());
     }
-    let line = folder.run(&["client", "list"]).out;
-    assert!(line.contains(r"Evil\r\u{200b}31m\u{202e}cod"), "{line}");
+    let shown = folder.run(&["client", "show", id]).out;
+    assert!(shown.contains(r"Evil\r\u{200b}31m\u{202e}cod"), "{shown}");
     refusal(&folder.run(&odd));
-    assert_eq!(folder.json(&["client", "show", id])["data"]["name"], name, "JSON escapes it");
+    let kept = folder.json(&["client", "show", id])["data"]["settings"]["note"].clone();
+    assert_eq!(kept, "Evil\r\u{200b}31m\u{202e}cod", "JSON escapes it");
 }
 
 #[test]

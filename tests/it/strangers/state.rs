@@ -39,7 +39,7 @@ impl Attacker {
     fn attack(&self, world: &World, changing: &[Operation]) {
         for operation in changing {
             let (path, body) = world.filled(operation, None, &self.own);
-            let n = if operation.method == "post" { N_REPEATED } else { 1 };
+            let n = if operation.method == "POST" { N_REPEATED } else { 1 };
             let mut made = None;
             for index in 0..n {
                 let body = own(&self.own, &world.client, &body, index);
@@ -143,7 +143,7 @@ fn nothing_of_others_changes_whatever_a_limited_caller_writes() {
     let key = world.posture.key_with(&json!({"clientIds": [world.client], "scopes": ALL_SCOPES}));
     let is_tried = |it: &Operation| !OF_A_SESSION.contains(&it.id.as_str()) && it.id != "log_in";
     let all: Vec<_> = operations().into_iter().filter(is_tried).collect();
-    let (reading, changing): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.method == "get");
+    let (reading, changing): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.method == "GET");
     let before = seen(&world, &reading, &key, &evil);
 
     for attacker in &attackers {
@@ -156,7 +156,7 @@ fn nothing_of_others_changes_whatever_a_limited_caller_writes() {
     assert!(differences.is_empty(), "{} answers differ: {differences:#?}", differences.len());
     // And they can do what they could.
     let user = world.token("analyst", &[world.client.as_str(); 2]);
-    for operation in in_order(keyed().chain(managed()).filter(|it| it.method != "get").collect()) {
+    for operation in in_order(keyed().chain(managed()).filter(|it| it.method != "GET").collect()) {
         if !is_tried(&operation)
             || tried(&operation).1 == Names::Nothing && operation.role.as_deref() == Some("admin")
         {
