@@ -2,9 +2,9 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use lettre::{Address, Message};
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{Attachment as Attached, Mailbox, MultiPart, SinglePart};
+use lettre::{Address, Message};
 
 use crate::clock::Time;
 use crate::error::{Error, Result};

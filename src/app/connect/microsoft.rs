@@ -80,7 +80,7 @@ impl App {
         let mut n_due = 0;
         if let Some((app, key)) = key {
             let [_, signed_in, registered, permissions] = &mut found;
-            let (first, more) = self.ask_microsoft(&app, &key).await;
+            let (first, more) = self.ask_microsoft(&app.app, &key).await;
             if first.is_ok() {
                 let write = move |batch: &mut Batch| hasten_waiting(batch, now);
                 n_due = by.acting_on(&self.store).write(write).await?;

@@ -57,7 +57,10 @@ fn a_report_arrives_once_when_it_is_due_as_the_service_signed_it() {
     let headers = &message["headers"];
     assert_eq!(headers["Subject"], "Security and compliance report: Acme & Söhne");
     assert_eq!(headers["From"], "Northwind <reports@northwind.example>");
-    assert_eq!(headers["To"], message["headers"]["From"], "several recipients do not see each other");
+    assert_eq!(
+        headers["To"], message["headers"]["From"],
+        "several recipients do not see each other"
+    );
     assert_eq!(headers["Auto-Submitted"], "auto-generated");
     assert_eq!(headers["Date"], "Tue, 31 Mar 2026 06:00:00 +0000");
     let text = message["text"].as_str().unwrap();
