@@ -306,7 +306,8 @@ fn what_gives_access_to_others_needs_the_password_again() {
     assert_eq!(browser.get("/clients").status, 200);
     let token = browser.token("/clients");
     let issue = [("token", token.as_str()), ("name", "k"), ("scopes", "read:clients")];
-    assert_eq!(browser.post("/keys", &issue).header("location"), Some("/confirm"));
+    let led = browser.post("/keys", &issue);
+    assert_eq!(led.header("location"), Some("/confirm?next=%2Fkeys"), "back to the form");
     assert!(posture.operator("GET", "/api/keys", &json!(null)).json()["data"][0].is_null());
     let wrong = [("token", token.as_str()), ("password", "wrong, but long enough")];
     assert_eq!(browser.post("/confirm", &wrong).status, 401);

@@ -96,7 +96,8 @@ const REFUSALS: &[Refused] = &[
     refused(
         &[7_000_215],
         Advice::Credential(
-            "the client secret of the Microsoft app is wrong; enter it on the page Microsoft app of the console, or with `posture connect m365 init`",
+            "the client secret of the Microsoft app is wrong; enter it on the page Microsoft app of the console, or with \
+             `posture connect m365 init`",
         ),
     ),
     refused(

@@ -67,7 +67,7 @@ pub struct Console {
     url: Option<Origin>,
     /// With which what a proxy sends may be read.
     check_codes: CheckCodes,
-    templates: Environment<'static>,
+    templates: Arc<Environment<'static>>,
     /// Lists that are collected for a file, which are in memory as a whole.
     lists: FairLimit<AccountKey>,
 }
@@ -82,7 +82,7 @@ impl Console {
         trusted_proxies: Vec<IpNetwork>,
         url: Option<Origin>,
     ) -> Arc<Self> {
-        let templates = template::environment(&app, summaries);
+        let templates = Arc::new(template::environment(&app, summaries));
         let lists = FairLimit::new(list::N_AT_ONCE_MAX, list::N_AT_ONCE_PER_USER);
         let check_codes = CheckCodes::default();
         Arc::new(Self { app, operations, trusted_proxies, url, check_codes, templates, lists })

@@ -1,10 +1,11 @@
 //! A page: what it reads from the API, and the template that shows it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures_util::future::join_all;
-use minijinja::Value;
 use minijinja::value::Serde;
+use minijinja::{Environment, Value};
 use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{IntoResponse, Response};
 
@@ -13,6 +14,7 @@ use super::call::{Answer, Pairs, Sent, call, fill, find, with_query};
 use super::tables::{self, Need, Page, Read};
 use super::visit::Visit;
 use super::way::Refusal;
+use crate::blocking;
 use crate::store::global::user::Role;
 use crate::web::asset::HTML;
 
@@ -90,7 +92,15 @@ pub(super) async fn show(
     model.insert("sent", Value::from(Serde(&sent)));
     model.insert("form", Value::from(Serde(form)));
     model.insert("answer", Value::from(Serde(shown.answer)));
-    render(console, page.template, shown.status, &model)
+    // A page with many rows takes too long for an async thread.
+    let (templates, template) = (Arc::clone(&console.templates), page.template);
+    let written = blocking::run((), move || Ok(write(&templates, template, &model))).await;
+    match written {
+        Ok(written) => answer_with(template, shown.status, written),
+        Err(error) => {
+            problem(console, Some(visit), StatusCode::SERVICE_UNAVAILABLE, error.message())
+        }
+    }
 }
 
 /// Where the lists of a page are as files, as it is filtered, and what it calls them. `found`: the answers that it has.
@@ -192,8 +202,24 @@ pub(super) fn render(
     status: StatusCode,
     model: &Model,
 ) -> Response {
-    let found = console.templates.get_template(template);
-    let html = match found.and_then(|it| it.render(model)) {
+    answer_with(template, status, write(&console.templates, template, model))
+}
+
+/// The text of a page.
+fn write(
+    templates: &Environment<'static>,
+    template: &str,
+    model: &Model,
+) -> Result<String, minijinja::Error> {
+    templates.get_template(template)?.render(model)
+}
+
+fn answer_with(
+    template: &str,
+    status: StatusCode,
+    written: Result<String, minijinja::Error>,
+) -> Response {
+    let html = match written {
         Ok(html) => html,
         Err(error) => {
             tracing::error!("the page `{template}` cannot be shown: {error:#}");

@@ -9,7 +9,6 @@ fn the_service_calls_itself_by_a_name_that_a_mail_server_can_look_up() {
     for (server, name) in [
         ("", "b.example"),
         ("public_url = \"https://Posture.example.com:8443\"", "posture.example.com"),
-        ("public_url = \"https://posture.example.com/below\"", "posture.example.com"),
         ("public_url = \"http://localhost:8080\"", "b.example"),
         ("public_url = \"http://127.0.0.1:8080\"", "b.example"),
         ("public_url = \"https://[2001:db8::1]\"", "b.example"),

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -113,8 +114,12 @@ impl Folder {
 
     /// Issues a key with all scopes and these limits; its text.
     pub(crate) fn key(&self, limit: &str) -> String {
+        static N_KEYS: AtomicUsize = AtomicUsize::new(0);
         let scopes = super::ALL_SCOPES.join(",");
-        let issue = ["key", "issue", "--quiet", "--name", "test", "--scope", scopes.as_str()];
+        // Two keys must not have the same name.
+        let name = format!("test {}", N_KEYS.fetch_add(1, Ordering::Relaxed));
+        let issue =
+            ["key", "issue", "--quiet", "--name", name.as_str(), "--scope", scopes.as_str()];
         let limits = ["--per-minute", limit, "--per-hour", limit, "--per-day", limit];
         self.ok(&[&issue[..], &limits[..]].concat()).trim_end().to_owned()
     }

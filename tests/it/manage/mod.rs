@@ -43,6 +43,7 @@ mod reports;
 mod requirements;
 mod retention;
 mod risk_acceptance;
+mod scan_networks;
 mod scans;
 mod system;
 mod tasks;
