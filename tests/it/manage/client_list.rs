@@ -58,6 +58,7 @@ fn what_spreadsheets_add_to_a_list_is_nothing() {
         "SEP=\t\nname\tindustry\nE\tLegal\n",
     ];
     for list in lists {
+        posture.pass_s(1);
         let answer = send(&posture, list.as_bytes());
         assert_eq!(answer.status, 200, "{list}: {}", answer.text());
         assert_eq!(answer.json()["data"]["added"].as_array().unwrap().len(), 1, "{list}");
