@@ -75,7 +75,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
                 "ingestion",
             ],
             &["upkeep", "backup", "certificate"],
-            &["reseal"],
+            &["reseal", "setting"],
         ],
     ),
     (

@@ -170,6 +170,7 @@ fn operations() -> impl OpenApi + 'static {
             manage::connections::organization::ConnectionOrganizations,
             manage::connections::microsoft::MicrosoftAppOperations,
             manage::connections::mapping::ConnectionMappings,
+            manage::settings::SettingOperations,
         ),
     )
 }

@@ -19,6 +19,7 @@ pub mod notice;
 pub mod report;
 pub mod reseal;
 pub mod scan;
+pub mod setting;
 pub mod upkeep;
 pub mod webhook;
 
@@ -54,6 +55,7 @@ use report::known::Known;
 use report::mail::Mailing;
 use report::portfolio::PortfolioTurns;
 use scan::registry::ScanRegistry;
+use setting::Settings;
 use upkeep::clock_watch::ClockWatch;
 use webhook::Webhooks;
 
@@ -79,6 +81,8 @@ pub struct AppOptions {
     pub backup: BackupSettings,
     pub connect: ConnectOptions,
     pub letterhead: report::document::Letterhead,
+    /// Every option of the configuration, as people write it.
+    pub configured: Vec<setting::Configured>,
     /// The server that sends scheduled reports. `None`: there is none.
     pub mail: Option<MailOptions>,
     /// The folder whose files are imported. `None`: there is none.
@@ -112,6 +116,7 @@ pub struct App {
     pub polls: Arc<PollWatch>,
     clock_watch: ClockWatch,
     connects: Connects,
+    settings: Settings,
 }
 
 impl App {
@@ -138,8 +143,11 @@ impl App {
         let unassessed = assess(&catalog, &Facts::none(&Profile::new())).controls;
         let frameworks = Arc::new(Frameworks::of(catalog, &snapshot.list_own_frameworks()?));
         let own = Arc::clone(&frameworks);
+        let settings = Settings::of(snapshot.list_settings()?);
+        let chosen = settings.clone();
         store.on_reopened(move |snapshot| {
             own.replace_all(&snapshot.list_own_frameworks()?);
+            chosen.replace_all(snapshot.list_settings()?);
             people.replace_all(
                 snapshot.list_users()?,
                 snapshot.list_second_factors()?,
@@ -163,6 +171,7 @@ impl App {
             known: Known::default(),
             mailing: Mailing::of(options.mail.as_ref())?,
             connects: Connects::of(&options.connect, sealer.clone())?,
+            settings,
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
             notices: Notices::of(backup::notices_of(&options.backup, &snapshot)),
             backups: Backups::of(&options.backup, &snapshot),

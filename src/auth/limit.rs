@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::clock::Time;
 use crate::id::KeyId;
-use crate::store::global::limit::Windows;
+use crate::store::global::key::limit::Windows;
 
 /// Lengths of the windows: a minute, an hour, a day.
 pub const WINDOWS_S: [u32; 3] = [60, 3_600, 86_400];

@@ -305,6 +305,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
             },
             backup: crate::app::backup::BackupSettings {
                 dir: options.backup.dir.clone(),
+                own_dir: Some(options.data.dir.join(crate::app::setting::OWN_FOLDER)),
                 every_h: options.backup.every_h,
                 keep: options.backup.keep,
                 recipients: options.backup.recipients.clone(),
@@ -316,6 +317,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
                 logo: options.msp.logo.as_deref().map(Logo::open).transpose()?.map(Arc::new),
                 language: options.msp.language,
             },
+            configured: options.configured(),
             mail: options.mail.as_ref().map(mail_options).transpose()?,
             watch: options.import.watch.clone(),
         },

@@ -15,6 +15,7 @@ use super::rule::{
     ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, origins,
     path, public_url, recipient, socket_addr,
 };
+use crate::app::setting::{BACKUP_HOURS, Configured, LANGUAGES, MSP_NAME_CHARS, N_BACKUPS};
 use crate::paper::Language;
 use crate::store::global::user::Role;
 use crate::toml_reader::{Problem, list, number, text, word};
@@ -23,8 +24,6 @@ const ROLES: [(&str, Role); 3] =
     [("viewer", Role::Viewer), ("analyst", Role::Analyst), ("admin", Role::Admin)];
 const N_ROLES: RangeInclusive<usize> = 0..=ROLES.len();
 const MSP_ID_CHARS: RangeInclusive<usize> = 1..=64;
-const MSP_NAME_CHARS: RangeInclusive<usize> = 1..=100;
-const LANGUAGES: [(&str, Language); 2] = [("en", Language::English), ("fr", Language::French)];
 /// Longer lists of networks are refused.
 const N_NETWORKS: RangeInclusive<usize> = 0..=256;
 const CACHE_MIB: RangeInclusive<u32> = 8..=65_536;
@@ -51,9 +50,6 @@ const INCIDENTS: RangeInclusive<u64> = 0..=1_000;
 const RECORDS: RangeInclusive<u64> = 0..=1_000_000;
 /// At most a year.
 const HOURS: RangeInclusive<u64> = 0..=8_760;
-/// At most a month.
-const BACKUP_HOURS: RangeInclusive<u32> = 1..=744;
-const N_BACKUPS: RangeInclusive<u32> = 1..=1_000;
 const N_RECIPIENTS: RangeInclusive<usize> = 0..=20;
 /// A command and its arguments.
 const N_WORDS: RangeInclusive<usize> = 0..=64;
@@ -287,6 +283,13 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Every option with its value in effect, and where that comes from.
+    #[must_use]
+    pub fn configured(&self) -> Vec<Configured> {
+        let all = self.settings.iter().cloned();
+        all.map(|Setting { key, value, origin }| Configured { key, value, origin }).collect()
+    }
+
     /// # Errors
     /// Everything that is wrong, by line.
     pub(super) fn read(mut it: ConfigReader<'_>) -> Result<Self, Vec<Problem>> {

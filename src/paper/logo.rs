@@ -10,7 +10,7 @@ use crate::bounded_file;
 use crate::error::{Error, Result};
 
 /// A larger file is refused.
-const BYTES_MAX: u64 = 256 * 1024;
+pub const LOGO_BYTES_MAX: u64 = 256 * 1024;
 /// A picture with a longer side is refused: it is held without compression while a PDF is made.
 const SIDE_MAX: u32 = 2_000;
 const PNG_START: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -55,9 +55,9 @@ impl Logo {
     /// `Invalid` with the rule that it breaks.
     pub fn open(path: &Path) -> Result<Self> {
         let wrong = |what: &str| Error::invalid(format!("msp.logo: {} {what}", path.display()));
-        let bytes = bounded_file::read(path, BYTES_MAX).map_err(|error| {
+        let bytes = bounded_file::read(path, LOGO_BYTES_MAX).map_err(|error| {
             if error.kind() == ErrorKind::FileTooLarge {
-                wrong(&format!("must be at most {} KiB", BYTES_MAX / 1024))
+                wrong(&format!("must be at most {} KiB", LOGO_BYTES_MAX / 1024))
             } else {
                 wrong(&format!("cannot be read: {error}"))
             }
@@ -65,7 +65,14 @@ impl Logo {
         Self::read(bytes).map_err(|rule| wrong(&rule))
     }
 
-    fn read(bytes: Vec<u8>) -> std::result::Result<Self, String> {
+    /// Checks a file.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub fn read(bytes: Vec<u8>) -> std::result::Result<Self, String> {
+        if LOGO_BYTES_MAX < bytes.len() as u64 {
+            return Err(format!("must be at most {} KiB", LOGO_BYTES_MAX / 1024));
+        }
         if bytes.starts_with(PNG_START) {
             pixels(&bytes)?;
             return Ok(Self { kind: LogoKind::Png, bytes });
@@ -74,6 +81,16 @@ impl Logo {
             return Ok(Self { kind: LogoKind::Svg, bytes });
         }
         Err("must be a PNG or an SVG file".to_owned())
+    }
+
+    #[must_use]
+    pub const fn media_type(&self) -> &'static str {
+        self.kind.media_type()
+    }
+
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// `None`: it is not made of points.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-pub use logo::Logo;
+pub use logo::{LOGO_BYTES_MAX, Logo};
 
 /// The language of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]

@@ -365,6 +365,11 @@ pub(super) const WEBHOOKS: &str = "webhooks";
 /// Key: framework id. Value: `OwnFramework`.
 pub(super) const OWN_FRAMEWORKS: &str = "own_frameworks";
 
+/// What is set in place of the configuration.
+///
+/// Key: the key of the configuration. Value: `StoredSetting`. No row: the configuration counts.
+pub(super) const SETTINGS: &str = "settings";
+
 /// Vulnerabilities that are known to be exploited.
 ///
 /// Key: CVE. Value: nothing.

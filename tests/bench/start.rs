@@ -90,6 +90,7 @@ fn fill(folder: &Folder) {
             backup: app::backup::BackupSettings::default(),
             connect: app::connect::registry::ConnectOptions::default(),
             letterhead: app::report::document::Letterhead::default(),
+            configured: Vec::new(),
             mail: None,
             watch: None,
         },

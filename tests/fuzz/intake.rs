@@ -220,6 +220,7 @@ impl Service {
             backup: posture::app::backup::BackupSettings::default(),
             connect: posture::app::connect::registry::ConnectOptions::default(),
             letterhead: posture::app::report::document::Letterhead::default(),
+            configured: Vec::new(),
             mail: None,
             watch: None,
         };

@@ -16,6 +16,7 @@ mod pages;
 mod passkey;
 mod proxy;
 mod schedules;
+mod settings;
 mod start;
 
 use serde_json::json;

@@ -12,5 +12,6 @@ pub mod intake;
 pub mod own_frameworks;
 pub mod report;
 pub mod scan;
+pub mod settings;
 pub mod system;
 pub mod webhook;

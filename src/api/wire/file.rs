@@ -202,6 +202,44 @@ impl ApiResponse for Attachment {
     fn register(_: &mut Registry) {}
 }
 
+/// `200` with a picture. Nothing that is written in it runs.
+pub struct Picture {
+    media_type: &'static str,
+    content: Vec<u8>,
+}
+
+impl Picture {
+    pub const fn of(media_type: &'static str, content: Vec<u8>) -> Self {
+        Self { media_type, content }
+    }
+}
+
+impl IntoResponse for Picture {
+    fn into_response(self) -> Response {
+        Response::builder()
+            .content_type(self.media_type)
+            .header(header::CONTENT_DISPOSITION, "attachment")
+            .header(header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox")
+            .header(header::CACHE_CONTROL, "no-store")
+            .body(self.content)
+    }
+}
+
+impl ApiResponse for Picture {
+    fn meta() -> MetaResponses {
+        let schema = MetaSchema::new_with_format("string", "binary");
+        let schema = MetaSchemaRef::Inline(Box::new(schema));
+        let mut file = success(200, "The picture.", String::schema_ref());
+        let content = |it: &'static str| MetaMediaType { content_type: it, schema: schema.clone() };
+        file.responses.iter_mut().for_each(|it| {
+            it.content = Vec::from(["image/png", "image/svg+xml"].map(content));
+        });
+        file
+    }
+
+    fn register(_: &mut Registry) {}
+}
+
 const BINARY: &str = "application/octet-stream";
 /// What RFC 8187 leaves as it is.
 const ATTRIBUTE: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

@@ -29,7 +29,7 @@ impl App {
     /// whole database is in progress; `Invalid` if the backup is damaged or cannot be decrypted.
     pub async fn drill(&self, by: &Caller, drill: Drill) -> Result<DrillReport> {
         require_operator(by, drill.file.as_deref())?;
-        let dir = self.options.backup.dir.clone();
+        let dir = self.backup_settings().dir;
         let (file, is_newest) = match (drill.file, dir) {
             (Some(file), Some(dir)) => {
                 let look = move || Ok((folder::is_newest(&dir, &file), file));
@@ -39,7 +39,7 @@ impl App {
             (Some(file), None) => (file, false),
             (None, Some(dir)) => (blocking::run((), move || folder::newest(&dir)).await?, true),
             (None, None) => {
-                let rule = "backup.dir is not set in posture.toml; set it, or name a file";
+                let rule = "backup.dir is not set in posture.toml; set it, choose a folder on the page Settings of the console, or name a file";
                 return Err(Error::conflict(rule));
             }
         };

@@ -1,6 +1,7 @@
 //! The folder of scheduled backups: names, and which are removed.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use crate::clock::Time;
@@ -82,6 +83,15 @@ pub(super) fn named_or_newest(dir: &Path, name: &str) -> Result<PathBuf> {
 pub(super) fn is_newest(dir: &Path, file: &Path) -> bool {
     let newest = newest(dir).ok().and_then(|it| fs::canonicalize(it).ok());
     newest.is_some_and(|it| fs::canonicalize(file).is_ok_and(|named| named == it))
+}
+
+/// Makes the folder, for nobody else on the host.
+pub(super) fn make(dir: &Path) -> Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(dir).map_err(|error| {
+        Error::unavailable(format!("the folder of the backups cannot be made: {error}"))
+    })
 }
 
 /// Removes backups that a killed process did not finish.

@@ -30,6 +30,8 @@ pub(super) use failure::notices_of;
 pub struct BackupSettings {
     /// Where scheduled backups go. `None`: there are none.
     pub dir: Option<PathBuf>,
+    /// The only folder that can be chosen over the network. It is made when it is needed.
+    pub own_dir: Option<PathBuf>,
     pub every_h: u32,
     /// How many scheduled backups are kept.
     pub keep: u32,

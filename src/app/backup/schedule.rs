@@ -37,7 +37,7 @@ impl App {
         // A clock that went back must not stop the schedule.
         let is_ahead = last.is_some_and(|it| now < it);
         let retry_at = *lock(&self.backups.retry_at);
-        let settings = &self.options.backup;
+        let settings = self.backup_settings();
         if settings.dir.is_none() || !(is_due || is_ahead) {
             return Ok(());
         }
@@ -59,7 +59,7 @@ impl App {
 
     /// When the next scheduled backup is due, if the last one was made then.
     pub(super) fn next_backup_at(&self, last: Option<Time>) -> Option<Time> {
-        let settings = &self.options.backup;
+        let settings = self.backup_settings();
         settings.dir.as_ref()?;
         let every_s = i64::from(settings.every_h) * S_PER_H;
         Some(last.map_or(Time::EPOCH, |it| it.plus_s(every_s)))
@@ -71,11 +71,12 @@ impl App {
     /// # Errors
     /// `Conflict` if there is no folder; as [`App::back_up`]. If the command or the removal fails, there is a backup.
     pub(super) async fn back_up_in_folder(&self, store: &Store) -> Result<BackupReport> {
-        let settings = &self.options.backup;
+        let settings = self.backup_settings();
         let Some(dir) = settings.dir.clone() else {
-            let rule = "backup.dir is not set in posture.toml; set it, or name a file";
+            let rule = "backup.dir is not set in posture.toml; set it, choose a folder on the page Settings of the console, or name a file";
             return Err(Error::conflict(rule));
         };
+        let is_own = settings.own_dir.as_ref() == Some(&dir);
         let made = async {
             let dir = std::path::absolute(&dir).map_err(Error::internal)?;
             if self.backups.is_busy() {
@@ -85,6 +86,9 @@ impl App {
             }
             let (encrypted, at) = (!settings.recipients.is_empty(), self.clock.now());
             let file = blocking::run((), move || {
+                if is_own {
+                    folder::make(&dir)?;
+                }
                 folder::remove_unfinished(&dir)?;
                 Ok(folder::file_at(&dir, at, encrypted))
             });
@@ -121,7 +125,7 @@ impl App {
     /// Runs the command of the operator for the newest backup, if it did not end for that: it was not run yet, or the
     /// service or the caller stopped while it ran. A failure is an end, and opens a notice.
     async fn run_due_command(&self) {
-        let settings = &self.options.backup;
+        let settings = self.backup_settings();
         let Some(dir) = settings.dir.clone() else { return };
         // Until what is due is settled, and a command that is canceled has ended.
         let turn = Arc::new(Arc::clone(&self.backups.command_turn).lock_owned().await);

@@ -1,5 +1,7 @@
 //! API keys, as digests.
 
+pub mod limit;
+
 use std::str::FromStr;
 
 use bincode::{Decode, Encode};

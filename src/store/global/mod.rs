@@ -14,11 +14,12 @@ pub mod erasure;
 pub mod event;
 pub mod ingestion;
 pub mod key;
-pub mod limit;
+
 mod merge;
 pub mod queue;
 pub mod report;
 pub mod scan;
+pub mod setting;
 pub mod summary;
 pub mod task;
 pub mod user;

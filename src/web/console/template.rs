@@ -63,6 +63,7 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "scans",
     "schedules",
     "sessions",
+    "settings",
     "sign-in",
     "start",
     "system",
@@ -116,6 +117,7 @@ pub(super) fn environment(
     all.add_filter("act", move |action: &str| act::in_words(&summaries, action));
     all.add_filter("days_before", days_before);
     all.add_filter("about", about);
+    all.add_filter("plain", plain);
     all.add_filter("segment", |text: String| encoded(&text));
     all.add_function("here", |state: &State<'_, '_>, changes: Kwargs| here(state, &changes));
     all.add_function("filters", |state: &State<'_, '_>| filters(state));
@@ -227,6 +229,14 @@ fn bytes(n: u64) -> String {
 fn words(value: Option<String>) -> String {
     let value = value.unwrap_or_default();
     value.replace("non_compliant", "not compliant").replace('_', " ")
+}
+
+/// The text of a value as the configuration has it, or the value if it is no text.
+fn plain(value: Option<String>) -> String {
+    let value = value.unwrap_or_default();
+    let read: Option<toml::Table> = toml::from_str(&format!("value = {value}")).ok();
+    let text = read.and_then(|it| it["value"].as_str().map(str::to_owned));
+    text.unwrap_or(value)
 }
 
 /// The address of this page with other values in its query: `here(status='open')`. `none` removes one. Always without the

@@ -44,7 +44,8 @@ const KINDS: [&str; 28] = [
     "/risks",
     "/tasks",
 ];
-const ADMINS_ONLY: [&str; 6] = ["/start", "/webhooks", "/keys", "/users", "/audit", "/system"];
+const ADMINS_ONLY: [&str; 7] =
+    ["/start", "/webhooks", "/keys", "/users", "/audit", "/system", "/settings"];
 
 /// Looks at all pages; the kinds of pages that were seen.
 fn walk(browser: &Browser, role: &str) -> BTreeSet<String> {

@@ -119,6 +119,8 @@ fn microsoft_app() -> Value {
     })
 }
 
+const LOGO: &[u8] = b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>";
+
 /// The kind that the mapping of the world declares.
 const KIND: &str = "example_rmm";
 
@@ -169,6 +171,7 @@ impl World {
         let connection = made("/api/connections", &connection(&client));
         let report_schedule = made("/api/report-schedules", &report_schedule(&client));
         posture.operator("PUT", "/api/microsoft-app", &microsoft_app());
+        assert_eq!(posture.operator_bytes("PUT", "/api/logo", "image/svg+xml", LOGO).status, 200);
         let kind = format!("/api/connection-mappings/{KIND}");
         assert_eq!(posture.operator("PUT", &kind, &kind_mapping()).status, 201);
         let user = made("/api/users", &user("canary@example.com", "viewer"));
@@ -227,6 +230,7 @@ impl World {
             .replace("{connectionId}", id.unwrap_or(&self.connection))
             .replace("{reportScheduleId}", id.unwrap_or(&self.report_schedule))
             .replace("{kind}", KIND)
+            .replace("{key}", "msp.name")
             .replace("{scan_id}", id.unwrap_or(&self.scan))
             .replace("own-frameworks/{frameworkId}", "own-frameworks/MSP_BASE")
             .replace("{frameworkId}", "SOC2")
@@ -273,6 +277,8 @@ impl World {
             "map_connection_organizations" => mapping(client),
             "set_microsoft_app" => microsoft_app(),
             "put_connection_mapping" => kind_mapping(),
+            "set_setting" => json!({"value": "Canary"}),
+            "set_logo" => return (path, LOGO.to_vec()),
             "add_webhook" => json!({"url": NOBODY, "events": ["all"]}),
             "change_webhook" => json!({"description": "renamed"}),
             "rotate_webhook" => json!({"overlapS": 60}),

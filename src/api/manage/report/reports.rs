@@ -87,7 +87,7 @@ impl Reports {
                 "GET /api/clients/{clientId}/reports/{frameworkId}",
                 format!("client {} {}", client.id, id.as_str()),
             );
-            let language = language.unwrap_or(web.app.options.letterhead.language);
+            let language = language.unwrap_or(web.app.letterhead().language);
             let words = [&client.name, id.as_str(), language.as_str()];
             return Ok(FileReply::of(&words, format, written.content));
         }
@@ -130,7 +130,7 @@ impl Reports {
         let written = web.app.posture_document(&by.0, id, document, language).await?;
         let about = format!("client {id}");
         tally(&web.app, (&by.0, &origin), "GET /api/clients/{clientId}/reports/posture", about);
-        let language = language.unwrap_or(web.app.options.letterhead.language);
+        let language = language.unwrap_or(web.app.letterhead().language);
         let words = [&written.subject, "report", language.as_str()];
         Ok(FileReply::of(&words, format, written.content))
     }
@@ -164,7 +164,7 @@ impl Reports {
         let written = web.app.portfolio_document(&by.0, document, language).await?;
         let about = "all clients".to_owned();
         tally(&web.app, (&by.0, &origin), "GET /api/portfolio/report", about);
-        let language = language.unwrap_or(web.app.options.letterhead.language);
+        let language = language.unwrap_or(web.app.letterhead().language);
         Ok(FileReply::of(&["portfolio", language.as_str()], format, written.content))
     }
 }

@@ -125,7 +125,7 @@ impl App {
         let key = self.signing_key().await?;
         let app = Arc::clone(self);
         let write = move |snapshot: &ClientSnapshot| {
-            let letterhead = &app.options.letterhead;
+            let letterhead = &app.letterhead();
             let language = language.unwrap_or(letterhead.language);
             let standing = app.client_standing(snapshot, client, &changes, language)?;
             let paper = client::paper(&standing, letterhead, language, key.public_key());
@@ -151,7 +151,7 @@ impl App {
         let write = move |snapshot: &ClientSnapshot| {
             let report = app.framework_report(snapshot, client, framework)?;
             let sources = standing::sources(snapshot)?;
-            let letterhead = &app.options.letterhead;
+            let letterhead = &app.letterhead();
             let language = language.unwrap_or(letterhead.language);
             let paper =
                 framework::paper((&report, &sources), letterhead, language, key.public_key());
@@ -174,7 +174,7 @@ impl App {
         let key = self.signing_key().await?;
         let _turn = self.portfolio_turn().await?;
         let standing = self.portfolio_standing(caller).await?;
-        let letterhead = self.options.letterhead.clone();
+        let letterhead = self.letterhead();
         let language = language.unwrap_or(letterhead.language);
         let write = move || {
             let paper = portfolio::paper(&standing, &letterhead, language, key.public_key());

@@ -115,7 +115,7 @@ impl App {
             client,
             framework,
             recipients,
-            language: language.unwrap_or(self.options.letterhead.language),
+            language: language.unwrap_or(self.letterhead().language),
             next: NextSending::at(rhythm::next(&rhythm, now)?),
             rhythm,
             created_at: now,

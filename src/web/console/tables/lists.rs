@@ -95,6 +95,7 @@ const LISTS: &[List] = &[
     list("/keys", "keys", "Keys"),
     list("/users", "users", "Users"),
     list("/audit", "audit", "Entries"),
+    list("/settings", "settings", "Settings"),
     List { own_target: Some("/api/me/passkeys"), ..list("/me/passkeys", "passkeys", "Passkeys") },
     List { own_target: Some("/api/me/sessions"), ..list("/me/sessions", "sessions", "Sessions") },
 ];

@@ -139,6 +139,7 @@ const DOWNLOADS: &[Download] = &[
     },
     Download { path: "/clients/:client/files/export", target: "/api/clients/:client/export" },
     Download { path: "/microsoft-app/certificate", target: "/api/microsoft-app/certificate" },
+    Download { path: "/files/logo", target: "/api/logo" },
     Download {
         path: "/files/portfolio",
         target: "/api/portfolio/report?format=?format&language=?language",

@@ -55,6 +55,12 @@ pub(super) const PAGES: &[Page] = &[
         reads: &[read("system", "/api/system"), read("backups", "/api/backups")],
         guarded: false,
     },
+    Page {
+        path: "/settings",
+        template: "settings",
+        reads: &[read("settings", "/api/settings")],
+        guarded: true,
+    },
     Page { path: "/me", template: "me", reads: &[read("account", "/api/me")], guarded: false },
 ];
 
@@ -128,6 +134,33 @@ pub(super) const ACTIONS: &[Action] = &[
             "/system",
             "The backup was restored as a test, and everything in it is there.",
         ),
+    },
+    Action {
+        name: "set-logo",
+        path: "/settings/logo",
+        page: "/settings",
+        method: Method::PUT,
+        target: "/api/logo",
+        sent: Sending::File,
+        then: Then::To("/settings", "The logo is set."),
+    },
+    Action {
+        name: "set-setting",
+        path: "/settings/:key",
+        page: "/settings",
+        method: Method::PUT,
+        target: "/api/settings/:key",
+        sent: Sending::Fields(&[Field("value", Text)]),
+        then: Then::To("/settings", "It is set, and counts from now on."),
+    },
+    Action {
+        name: "remove-setting",
+        path: "/settings/:key/reset",
+        page: "/settings",
+        method: Method::DELETE,
+        target: "/api/settings/:key",
+        sent: Sending::Nothing,
+        then: Then::To("/settings", "The configuration counts again."),
     },
     Action {
         name: "add-webhook",
