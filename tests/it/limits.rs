@@ -253,8 +253,8 @@ fn calls_from_outside_the_networks_of_a_key_have_a_limit_of_their_own() {
 #[test]
 fn the_log_names_a_key_from_a_wrong_network_once_a_minute() {
     let folder = Folder::new();
-    let issue = ["key", "issue", "--quiet", "--name", "a", "--scope", "read:clients"];
-    let keys = [(); 2].map(|()| folder.ok(&[&issue[..], &["--ip", "10.0.0.0/8"]].concat()));
+    let issue = ["key", "issue", "--quiet", "--scope", "read:clients", "--ip", "10.0.0.0/8"];
+    let keys = ["a", "b"].map(|it| folder.ok(&[&issue[..], &["--name", it]].concat()));
     let server = folder.serve();
     for _ in 0..30 {
         for key in &keys {
