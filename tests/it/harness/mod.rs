@@ -363,8 +363,14 @@ impl Posture {
         self.client_with(&json!({ "name": name }))
     }
 
+    /// Adds a client, even one that is named like another.
     pub fn client_with(&self, body: &Value) -> String {
-        let answer = self.operator("POST", "/api/clients", body);
+        let mut answer = self.operator("POST", "/api/clients", body);
+        if answer.status == 409 {
+            let mut body = body.clone();
+            body["allowSameName"] = json!(true);
+            answer = self.operator("POST", "/api/clients", &body);
+        }
         assert_eq!(answer.status, 201, "{}", answer.text());
         answer.json()["data"]["id"].as_str().unwrap().to_owned()
     }
