@@ -227,7 +227,7 @@ fn require_right<R: Right>(app: &App, caller: &Caller) -> Result<()> {
 /// Returns true for the operations of the contract, whose callers may send what later versions know: the versioned interface,
 /// and the second group, whose operations have limits of their own.
 fn ignores_unknown_parameters<R: Right>() -> bool {
-    R::ROLE.is_none() || R::QUOTA.is_some()
+    R::ROLE.is_none() || R::OF_SECOND_GROUP
 }
 
 fn identify<R: Right>(request: &Request) -> Result<Principal> {

@@ -14,6 +14,8 @@ pub trait Right: Send + Sync + 'static {
     const FOR_ALL_CLIENTS: bool = false;
     /// The operation's own rate limit, instead of the caller's.
     const QUOTA: Option<(Operation, Quota)> = None;
+    /// The contract's second group, whose operations have limits of their own and ignore parameters that they do not have.
+    const OF_SECOND_GROUP: bool = Self::QUOTA.is_some();
     /// The interface of Prowler, which sends a key as `Authorization: Api-Key`. Its calls count as those of the management API.
     const OF_PROWLER: bool = false;
     /// Allowed for a user who must first replace the initial password, or set up a second factor.
@@ -150,6 +152,7 @@ rights! {
         const ROLE: Option<Role> = ANALYST;
         const QUOTA: Option<(Operation, Quota)> =
             Some((Operation::SendReport, [UNLIMITED, 20, UNLIMITED]));
+        const OF_SECOND_GROUP: bool = false;
     }
     CancelScan {
         const SCOPES: &'static [Scope] = &[Scope::WriteAssets];

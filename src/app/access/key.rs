@@ -257,7 +257,6 @@ impl App {
     fn check_key(&self, key: &Key, before: Option<&Key>, now: Time) -> Result<()> {
         require_name("name", &key.name, NAME_CHARS_MAX)?;
         require_name("source", &key.source, NAME_CHARS_MAX)?;
-        self.require_new_key_name(key, before)?;
         if key.scopes.is_empty() {
             return Err(Error::invalid_field("scopes", "name at least one scope"));
         }
@@ -286,6 +285,6 @@ impl App {
         if is_new_time && key.expires_at.is_some_and(|it| it <= now) {
             return Err(Error::invalid_field("expiresAt", "must be in the future"));
         }
-        Ok(())
+        self.require_new_key_name(key, before)
     }
 }

@@ -110,9 +110,9 @@ impl App {
         reference::check(change.references.as_ref())?;
         let references = change.references.clone();
         let naming = Arc::clone(&self.clients.naming).lock_owned().await;
+        let client = self.made(change.clone(), by)?;
         self.require_own_networks(by, &change, None).await?;
         self.require_new_name(by, &change, None)?;
-        let client = self.made(change, by)?;
         let naming = Some(naming);
         self.keep_client(
             &by.acting_on(&self.store),
@@ -226,11 +226,11 @@ impl App {
         // Locked from reading to storing, so that concurrent changes are not lost and no change brings an erased client
         // back.
         let changing = self.clients.lock(id).await;
-        let (client, rows) = self.reach_any(caller, id)?;
+        let (before, rows) = self.reach_any(caller, id)?;
         let change = change()?;
         reference::check(change.references.as_ref())?;
         let references = change.references.clone();
-        let is_renamed = change.name.as_ref().is_some_and(|it| *it != client.name);
+        let is_renamed = change.name.as_ref().is_some_and(|it| *it != before.name);
         let has_networks =
             change.settings.as_ref().is_some_and(|it| it.contains_key(SCAN_NETWORKS));
         let naming = if is_renamed || has_networks {
@@ -238,14 +238,14 @@ impl App {
         } else {
             None
         };
-        self.require_own_networks(caller, &change, Some(&client)).await?;
-        if is_renamed {
-            self.require_new_name(caller, &change, Some(id))?;
-        }
         let reassess = change.settings.is_some()
             || change.employee_count.is_some()
             || change.industry.is_some();
-        let client = self.changed((*client).clone(), change, &caller.name())?;
+        let client = self.changed((*before).clone(), change.clone(), &caller.name())?;
+        self.require_own_networks(caller, &change, Some(&before)).await?;
+        if is_renamed {
+            self.require_new_name(caller, &change, Some(id))?;
+        }
         let due = reassess.then(|| self.clock.now());
         let store = caller.acting_on(&self.store);
         let writes = ClientWrites { due, references, naming };

@@ -65,21 +65,21 @@ fn a_name_and_a_logo_that_are_set_in_the_browser_are_on_reports() {
     assert!(page.contains("set here by ada@example.com"), "{page}");
 
     let token = browser.token("/settings");
-    let send = |browser: &Browser, file: &[u8]| {
+    let upload = |browser: &Browser, file: &[u8]| {
         browser.upload("/settings/logo", &[("token", &*token)], ("logo", file))
     };
     let mut largest = SVG.to_vec();
     largest.resize(LOGO_BYTES_MAX, b' ');
     let too_large = [&*largest, b" "].concat();
     for (file, said) in [(&b"GIF89a"[..], "must be a PNG or an SVG file"), (&too_large, "262144")] {
-        let refused = send(&browser, file);
+        let refused = upload(&browser, file);
         assert!(matches!(refused.status, 400 | 413), "{}", refused.text());
         assert!(refused.text().contains(said), "{}", refused.text());
     }
     assert_eq!(browser.get("/files/logo").status, 404);
     for file in [&*largest, SVG] {
-        let sent = send(&browser, file);
-        assert_eq!(sent.header("location"), Some("/settings?done=set-logo"), "{}", sent.text());
+        let answer = upload(&browser, file);
+        assert_eq!(answer.header("location"), Some("/settings?done=set-logo"), "{}", answer.text());
         let logo = browser.get("/files/logo");
         assert_eq!(logo.header("content-type"), Some("image/svg+xml"));
         assert!(logo.header("content-disposition").unwrap().starts_with("attachment"));
@@ -129,7 +129,7 @@ fn backups_are_scheduled_in_the_browser() {
         browser.post("/system/backup", &[("token", &*token)]);
     }
     let dir = folder.path().join("data/backups");
-    let names = || fs::read_dir(&dir).unwrap().filter(|it| it.is_ok()).count();
+    let names = || fs::read_dir(&dir).unwrap().flatten().count();
     assert!(
         crate::harness::process::wait_until(std::time::Duration::from_secs(30), || names() == 1)
     );

@@ -50,7 +50,7 @@ fn decide(posture: &Posture, client: &str, row: &str, body: &Value) {
 
 /// A client with findings, attestations, evidence and decisions.
 fn assessed(posture: &Posture) -> String {
-    let client = posture.client_with(&json!({"name": " A & B\n<Ltd> "}));
+    let client = posture.client_with(&json!({"name": " A & B <Ltd> "}));
     import(posture, &client, "", MIXED);
     attest(posture, &client, "GOV-06", &json!({"evidence": "https://wiki.example/plan?p=3"}));
     attest(posture, &client, "GOV-09", &json!({"evidence": "binder-7", "by": "Bob"}));

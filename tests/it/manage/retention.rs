@@ -231,7 +231,7 @@ fn revoked_keys_are_removed_with_what_the_audit_log_says_of_them() {
     let client = posture.client("A");
     let gone = posture.issue(&json!({"name": "gone"}));
     posture.clock.set(posture.now().plus_s(1)); // Keys are listed in the order of their times.
-    let stays = posture.key();
+    let stays = posture.key_with(&json!({"name": "stays"}));
     posture.read(gone["key"].as_str().unwrap(), &format!("/clients/{client}"));
     let path = format!("/api/keys/{}", gone["id"].as_str().unwrap());
     assert_eq!(posture.operator("DELETE", &path, &Value::Null).status, 204);
@@ -242,9 +242,9 @@ fn revoked_keys_are_removed_with_what_the_audit_log_says_of_them() {
         all.map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     posture.pass_days(KEPT_DAYS);
-    assert_eq!(names(&posture), ["gone", "test"]);
+    assert_eq!(names(&posture), ["gone", "stays"]);
     posture.pass_s(1);
-    assert_eq!(names(&posture), ["test"]);
+    assert_eq!(names(&posture), ["stays"]);
     posture.read(&stays, &format!("/clients/{client}"));
     assert_eq!(posture.get(gone["key"].as_str().unwrap(), "/clients").status, 401);
     assert_eq!(posture.operator("PATCH", &path, &json!({"name": "x"})).status, 404);

@@ -298,10 +298,8 @@ fn a_body_that_is_no_json_object_is_refused() {
     let behind = format!("{whole}x");
     let two = format!("{whole}{whole}");
     let array = format!("[{whole}]");
-    let bom = format!("\u{feff}{whole}");
     let comma = format!("{cut},}}");
-    let texts =
-        ["", " ", "null", "5", "\"x\"", "[]", "{", "x", cut, &behind, &two, &array, &bom, &comma];
+    let texts = ["", " ", "null", "5", "\"x\"", "[]", "{", "x", cut, &behind, &two, &array, &comma];
     for text in texts {
         assert_problem(&it.post_text(text), 400, "VALIDATION_ERROR");
     }
