@@ -144,9 +144,11 @@ fn each_change_stands_there_once_and_reads_do_not() {
 #[test]
 fn every_operation_that_changes_something_is_recorded_with_its_actor() {
     // A test and a recovery that finds nothing to send again change nothing. The operator has no session. A client's
-    // connection has no organizations. The user has no second factor.
-    const CHANGES_NOTHING: [&str; 14] = [
+    // connection has no organizations. The user has no second factor. The setting that is
+    // removed is not set.
+    const CHANGES_NOTHING: [&str; 15] = [
         "test_microsoft_app",
+        "remove_setting",
         "enroll_mfa",
         "confirm_mfa",
         "replace_recovery_codes",

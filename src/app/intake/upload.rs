@@ -112,7 +112,9 @@ impl Upload {
 /// The error of a file that is larger than `bytes_max`.
 #[must_use]
 pub fn too_large(bytes_max: u64) -> Error {
-    Error::too_large(format!("the file is larger than {} MiB", bytes_max >> 20))
+    let (n, unit) =
+        if bytes_max < 1 << 20 { (bytes_max >> 10, "KiB") } else { (bytes_max >> 20, "MiB") };
+    Error::too_large(format!("the file is larger than {n} {unit}"))
 }
 
 impl App {

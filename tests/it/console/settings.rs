@@ -71,7 +71,8 @@ fn a_name_and_a_logo_that_are_set_in_the_browser_are_on_reports() {
     let mut largest = SVG.to_vec();
     largest.resize(LOGO_BYTES_MAX, b' ');
     let too_large = [&*largest, b" "].concat();
-    for (file, said) in [(&b"GIF89a"[..], "must be a PNG or an SVG file"), (&too_large, "262144")] {
+    for (file, said) in [(&b"GIF89a"[..], "must be a PNG or an SVG file"), (&too_large, "256 KiB")]
+    {
         let refused = upload(&browser, file);
         assert!(matches!(refused.status, 400 | 413), "{}", refused.text());
         assert!(refused.text().contains(said), "{}", refused.text());

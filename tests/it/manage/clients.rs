@@ -175,7 +175,9 @@ fn no_two_clients_have_names_that_look_the_same() {
     let [acme, evil] = ["Acme Ltd", "Evil"].map(|it| posture.client(it));
     for name in ["acme ltd", " Acme  Ltd", "\u{410}cme Ltd", "Acme\u{3000}Ltd", "\u{ff21}cme Ltd"] {
         let answer = add(&posture, &json!({"name": name}));
-        assert_eq!(answer.status, 409, "{name}: {}", answer.text());
+        // White space other than that of the keyboard is not taken at all.
+        let status = if name.contains('\u{3000}') { 400 } else { 409 };
+        assert_eq!(answer.status, status, "{name}: {}", answer.text());
     }
     for name in ["A\r\nB", "A\u{202e}cod", "A\u{200b}", "A\u{2028}B"] {
         let answer = add(&posture, &json!({"name": name}));

@@ -200,7 +200,7 @@ fn a_longer_window_of_a_key_never_allows_less_than_a_shorter_one() {
         let refused = refused_field(&issue(given.clone()));
         assert_eq!(refused, (field.to_owned(), rule.to_owned()), "{given}");
     }
-    let key = issue(json!({})).json()["data"].clone();
+    let key = issue(json!({"source": "last"})).json()["data"].clone();
     let path = format!("/api/keys/{}", key["id"].as_str().unwrap());
     let refused = refused_field(&posture.operator("PATCH", &path, &json!({"perMinute": 1_001})));
     assert_eq!(

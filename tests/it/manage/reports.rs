@@ -192,7 +192,11 @@ fn no_text_becomes_a_formula() {
     let starts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "=HYPERLINK(\"http://x\";\"y\")"];
     for start in starts {
         let client = posture.client("A");
-        patched(&posture, &format!("/api/clients/{client}"), &json!({"name": start.trim()}));
+        patched(
+            &posture,
+            &format!("/api/clients/{client}"),
+            &json!({"name": start.trim(), "allowSameName": true}),
+        );
         let name = read(&posture, &format!("/api/clients/{client}"))["name"].clone();
         let body = json!({"decision": "out_of_scope", "reason": start, "by": "Ada"});
         decide(&posture, &client, "SOC2/CC6.4", &body);

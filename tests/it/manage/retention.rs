@@ -249,7 +249,7 @@ fn revoked_keys_are_removed_with_what_the_audit_log_says_of_them() {
     assert_eq!(posture.get(gone["key"].as_str().unwrap(), "/clients").status, 401);
     assert_eq!(posture.operator("PATCH", &path, &json!({"name": "x"})).status, 404);
     let posture = posture.restart();
-    assert_eq!(names(&posture), ["test"]);
+    assert_eq!(names(&posture), ["stays"]);
 }
 
 #[test]
