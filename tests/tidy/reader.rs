@@ -13,6 +13,7 @@ const MAY_READ: &[(&str, &str)] = &[
     ("api/wire/multipart.rs", "the head of a part of a form, which has no mark"),
     ("app/report/account.rs", "a cursor of ours"),
     ("app/report/vulnerability.rs", "a cursor of ours"),
+    ("app/setting/mod.rs", "a setting of ours"),
     ("auth/network.rs", "a header"),
     ("auth/token.rs", "a token of ours"),
     ("cli/call.rs", "an answer of ours"),

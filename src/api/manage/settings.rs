@@ -19,9 +19,8 @@ use crate::api::wire::reply::{Data, Gone, Null};
 use crate::api::wire::upload::FileBody;
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
-use crate::app::setting::{Effective, LOGO, Source};
+use crate::app::setting::{Effective, LOGO, STORED_LOGO_BYTES_MAX, Source};
 use crate::error::{Error, Result};
-use crate::paper::LOGO_BYTES_MAX;
 
 /// An option of the service, as it is in effect.
 #[derive(JsonSchema, Serialize)]
@@ -155,7 +154,7 @@ impl SettingOperations {
 
     /// Set the logo
     ///
-    /// The body is the file itself: PNG or SVG, up to 256 KiB, and up to 2,000 pixels wide and high. A PDF shows only a PNG. It
+    /// The body is the file itself: PNG or SVG, up to 240 KiB, and up to 2,000 pixels wide and high. A PDF shows only a PNG. It
     /// counts in place of `msp.logo` of the configuration, until `remove_setting` of `msp.logo`.
     #[oai(path = "/logo", method = "put", operation_id = "set_logo")]
     async fn set_logo(
@@ -164,7 +163,7 @@ impl SettingOperations {
         by: By<Administer>,
         file: FileBody,
     ) -> Result<Data<SettingView>, Failure> {
-        let upload = file.receive(&web.app, &by.0, LOGO_BYTES_MAX).await?;
+        let upload = file.receive(&web.app, &by.0, STORED_LOGO_BYTES_MAX).await?;
         let mut bytes = Vec::new();
         upload.reader()?.read_to_end(&mut bytes).map_err(Error::internal)?;
         web.app.set_setting(&by.0, LOGO, Some(bytes)).await?;

@@ -39,7 +39,8 @@ impl App {
             (Some(file), None) => (file, false),
             (None, Some(dir)) => (blocking::run((), move || folder::newest(&dir)).await?, true),
             (None, None) => {
-                let rule = "backup.dir is not set in posture.toml; set it, choose a folder on the page Settings of the console, or name a file";
+                let rule = "backup.dir is not set in posture.toml; set it, choose a folder on the page Settings of the console, or \
+                    name a file";
                 return Err(Error::conflict(rule));
             }
         };

@@ -27,6 +27,8 @@ pub const LANGUAGES: [(&str, Language); 2] = [("en", Language::English), ("fr", 
 
 pub const NAME: &str = "msp.name";
 pub const LOGO: &str = "msp.logo";
+/// A larger logo does not fit into a record of the database. A file that the configuration names may be larger.
+pub const STORED_LOGO_BYTES_MAX: u64 = 240 * 1024;
 pub const LANGUAGE: &str = "msp.language";
 pub const BACKUP_DIR: &str = "backup.dir";
 pub const BACKUP_EVERY: &str = "backup.every_h";

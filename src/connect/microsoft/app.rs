@@ -60,7 +60,8 @@ impl MicrosoftApp {
         }
         let unusable = || {
             Unread::credential(
-                "the key of the Microsoft app cannot be used; renew it on the page Microsoft app of the console, or with `posture connect m365 init`",
+                "the key of the Microsoft app cannot be used; renew it on the page Microsoft app of the console, or with \
+                 `posture connect m365 init`",
             )
         };
         let pem = secrets.get(KEY_PEM).ok_or_else(unusable)?;

@@ -10,7 +10,7 @@ use crate::harness::http::send_socket;
 use crate::harness::process::{Folder, Server};
 
 const SVG: &[u8] = b"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"4\" height=\"4\"/>";
-const LOGO_BYTES_MAX: usize = 256 * 1024;
+const LOGO_BYTES_MAX: usize = 240 * 1024;
 
 /// An installation with a name in its file, and its administrator.
 fn start() -> (Folder, Server, Browser) {
@@ -71,7 +71,7 @@ fn a_name_and_a_logo_that_are_set_in_the_browser_are_on_reports() {
     let mut largest = SVG.to_vec();
     largest.resize(LOGO_BYTES_MAX, b' ');
     let too_large = [&*largest, b" "].concat();
-    for (file, said) in [(&b"GIF89a"[..], "must be a PNG or an SVG file"), (&too_large, "256 KiB")]
+    for (file, said) in [(&b"GIF89a"[..], "must be a PNG or an SVG file"), (&too_large, "240 KiB")]
     {
         let refused = upload(&browser, file);
         assert!(matches!(refused.status, 400 | 413), "{}", refused.text());
