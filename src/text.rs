@@ -55,14 +55,30 @@ pub fn is_visible(character: char) -> bool {
 /// Letters of ASCII that look like each other are told apart.
 #[must_use]
 pub fn name_key(name: &str) -> String {
-    let mut key = String::with_capacity(name.len());
-    for character in name.nfkc().flat_map(char::to_lowercase) {
+    let folded = name.nfkc().flat_map(char::to_lowercase);
+    // At the end of a word, Greek has another small sigma.
+    look(folded.map(|it| if it == 'ς' { 'σ' } else { it }))
+}
+
+/// The ways in which a name is told apart from others: names are alike if one of them is the same. Small letters of other
+/// scripts may look like other ones than their capitals.
+#[must_use]
+pub fn looks(name: &str) -> Vec<String> {
+    let capitals = name.nfkc().flat_map(char::to_uppercase);
+    let mut looks = vec![name_key(name), look(capitals)];
+    looks.dedup();
+    looks
+}
+
+fn look(name: impl Iterator<Item = char>) -> String {
+    let mut key = String::new();
+    for character in name {
         if character.is_whitespace() {
             if !key.is_empty() && !key.ends_with(' ') {
                 key.push(' ');
             }
         } else if character.is_ascii() {
-            key.extend(is_visible(character).then_some(character));
+            key.extend(is_visible(character).then_some(character.to_ascii_lowercase()));
         } else if is_visible(character) {
             let mut buffer = [0; 4];
             let alike = skeleton(character.encode_utf8(&mut buffer));

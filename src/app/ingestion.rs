@@ -95,7 +95,8 @@ impl Drop for Turn<'_> {
         let mut queue = self.ingestions.lock();
         queue.running.retain(|it| *it != self.file);
         if !self.has_ended {
-            queue.waiting.push_front(self.file);
+            // Others are tried first.
+            queue.waiting.push_back(self.file);
         }
     }
 }

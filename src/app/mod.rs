@@ -157,6 +157,8 @@ impl App {
             directory.replace_all(snapshot.list_clients()?);
             keyring.replace_all(snapshot.list_keys()?)
         });
+        let backups = settings.backup_settings(&options.backup);
+        let notices = Notices::of(backup::notices_of(&backups, &snapshot));
         Ok(Self {
             access,
             clients,
@@ -173,7 +175,7 @@ impl App {
             connects: Connects::of(&options.connect, sealer.clone())?,
             settings,
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
-            notices: Notices::of(backup::notices_of(&options.backup, &snapshot)),
+            notices,
             backups: Backups::of(&options.backup, &snapshot),
             polls: Arc::default(),
             clock_watch: ClockWatch::of(clock.read()),

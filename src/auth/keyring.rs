@@ -13,7 +13,7 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::KeyId;
 use crate::store::global::key::Key;
-use crate::text::name_key;
+use crate::text::looks;
 
 /// A key, with its networks parsed.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub struct HeldKey {
     pub key: Key,
     /// Empty: any network.
     pub networks: Vec<IpNetwork>,
-    /// The [`name_key`] of its name.
-    pub look: String,
+    /// How its name [`looks`].
+    pub looks: Vec<String>,
 }
 
 impl HeldKey {
@@ -31,8 +31,8 @@ impl HeldKey {
     pub fn of(key: Key) -> Result<Arc<Self>> {
         let networks = key.networks.iter().map(|it| network::parse(it)).collect::<Result<_>>();
         let networks = networks.map_err(Error::internal)?;
-        let look = name_key(&key.name);
-        Ok(Arc::new(Self { key, networks, look }))
+        let looks = looks(&key.name);
+        Ok(Arc::new(Self { key, networks, looks }))
     }
 }
 

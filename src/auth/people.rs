@@ -9,7 +9,7 @@ use crate::store::global::user::identity::Identity;
 use crate::store::global::user::passkey::Passkey;
 use crate::store::global::user::second_factor::SecondFactor;
 use crate::store::global::user::{Role, User};
-use crate::text::name_key;
+use crate::text::looks;
 
 #[derive(Debug, Default)]
 pub struct People {
@@ -24,7 +24,7 @@ struct All {
     by_id: HashMap<UserId, Arc<User>>,
     /// In lower case.
     by_name: HashMap<String, UserId>,
-    /// By [`name_key`]. Users of earlier releases may look the same.
+    /// By [`looks`]. Users of earlier releases may look the same.
     by_look: HashMap<String, Vec<UserId>>,
     second_factors: HashMap<UserId, Arc<SecondFactor>>,
     /// Oldest first.
@@ -95,7 +95,9 @@ impl People {
 
     /// Another user whose email or user name is this one, or looks like it.
     pub fn find_alike(&self, name: &str, id: UserId) -> Option<UserId> {
-        self.read().by_look.get(&name_key(name))?.iter().find(|it| **it != id).copied()
+        let all = self.read();
+        let alike = looks(name).into_iter().filter_map(|it| all.by_look.get(&it)).flatten();
+        alike.copied().find(|it| *it != id)
     }
 
     /// Oldest first.
@@ -127,18 +129,20 @@ impl People {
         let mut all = self.write();
         if let Some(before) = all.by_id.get(&user.id).cloned() {
             for name in names(&before) {
-                let key = name_key(name);
-                let mut alike = all.by_look.remove(&key).unwrap_or_default();
-                alike.retain(|it| *it != user.id);
-                if !alike.is_empty() {
-                    all.by_look.insert(key, alike);
+                for look in looks(name) {
+                    let mut alike = all.by_look.remove(&look).unwrap_or_default();
+                    alike.retain(|it| *it != user.id);
+                    if !alike.is_empty() {
+                        all.by_look.insert(look, alike);
+                    }
                 }
                 all.by_name.remove(&name.to_lowercase());
             }
         }
         for name in names(&user) {
-            let alike = all.by_look.entry(name_key(name)).or_default();
-            alike.push(user.id);
+            for look in looks(name) {
+                all.by_look.entry(look).or_default().push(user.id);
+            }
             all.by_name.insert(name.to_lowercase(), user.id);
         }
         all.by_id.insert(user.id, user);

@@ -79,11 +79,14 @@ enum Place {
 }
 
 impl Place {
-    /// The places of an address, each with how many attempts a minute it has.
-    fn of(address: Option<IpAddr>) -> impl Iterator<Item = (Self, u32)> {
-        let network = address.map_or(Self::Unknown, |it| Self::Network(source_of(it)));
-        let site = address.and_then(site_of).map(Self::Site);
-        iter::once((network, N_PER_NETWORK)).chain(site.map(|it| (it, N_PER_SITE)))
+    /// The network of an address, with how many attempts a minute it has.
+    fn network(address: Option<IpAddr>) -> (Self, u32) {
+        (address.map_or(Self::Unknown, |it| Self::Network(source_of(it))), N_PER_NETWORK)
+    }
+
+    /// The site around it.
+    fn site(address: Option<IpAddr>) -> Option<(Self, u32)> {
+        address.and_then(site_of).map(|it| (Self::Site(it), N_PER_SITE))
     }
 }
 
@@ -147,12 +150,15 @@ impl Throttle {
             Some(place) => AttemptedAccount::NameAt(name, place),
             None => AttemptedAccount::Name(name),
         };
-        let places_s = wait_s(&mut tries.networks, address, now);
+        // Neighbors do not keep a user out of a network that is known.
+        let site = if known_place.is_none() { Place::site(address) } else { None };
+        let places = || iter::once(Place::network(address)).chain(site);
+        let places_s = wait_s(&mut tries.networks, places(), now);
         let all_s = if known_place.is_none() { tries.all.wait_s(N_IN_ALL, now) } else { None };
         let waits = [tries.held_s(&account, now), places_s, all_s];
         refuse(waits.into_iter().flatten().max())?;
         tries.count(account, now);
-        count(&mut tries.networks, address, now);
+        count(&mut tries.networks, places(), now);
         tries.all.n += u32::from(known_place.is_none());
         Ok(())
     }
@@ -230,24 +236,25 @@ fn refuse(wait_s: Option<i64>) -> Result<()> {
 
 impl Unguessable {
     fn take(&mut self, address: Option<IpAddr>, now: Time) -> Result<()> {
-        refuse(wait_s(&mut self.networks, address, now))?;
+        let place = || iter::once(Place::network(address));
+        refuse(wait_s(&mut self.networks, place(), now))?;
         if N_REMEMBERED <= self.networks.len() {
             self.networks.retain(|_, it| (0..WINDOW_S).contains(&now.s_since(it.start)));
         }
         if self.networks.len() < N_PLACES_MAX {
-            count(&mut self.networks, address, now);
+            count(&mut self.networks, place(), now);
         }
         Ok(())
     }
 }
 
-/// Seconds until another attempt from an address is allowed. `None`: it is allowed now.
+/// Seconds until another attempt from these places is allowed. `None`: it is allowed now.
 fn wait_s(
     networks: &mut HashMap<Place, Window>,
-    address: Option<IpAddr>,
+    places: impl Iterator<Item = (Place, u32)>,
     now: Time,
 ) -> Option<i64> {
-    let waits = Place::of(address).map(|(place, n_max)| {
+    let waits = places.map(|(place, n_max)| {
         let mut window = networks.get(&place).copied().unwrap_or_default();
         let wait_s = window.wait_s(n_max, now);
         // What has begun anew is counted from now on.
@@ -260,8 +267,12 @@ fn wait_s(
 }
 
 /// Call it after [`wait_s`].
-fn count(networks: &mut HashMap<Place, Window>, address: Option<IpAddr>, now: Time) {
-    for (place, _) in Place::of(address) {
+fn count(
+    networks: &mut HashMap<Place, Window>,
+    places: impl Iterator<Item = (Place, u32)>,
+    now: Time,
+) {
+    for (place, _) in places {
         networks.entry(place).or_insert(Window { start: now, n: 0 }).n += 1;
     }
 }

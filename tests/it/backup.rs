@@ -237,8 +237,7 @@ fn only_the_operator_names_a_file() {
         let said = "only the command line on the host of the service may name a file";
         assert_eq!((answer.status, answer.problem().1.as_str()), (403, said));
         let answer = posture.as_user(&token, "POST", path, &json!({}));
-        let said =
-            "backup.dir is not set in posture.toml; set it, choose a folder on the page Settings";
+        let said = "backup.dir is not set in posture.toml; set it, choose a folder on the page Settings of the console, or name a file";
         assert_eq!((answer.status, answer.problem().1.as_str()), (409, said));
     }
     assert!(!file.exists());

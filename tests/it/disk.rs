@@ -92,7 +92,9 @@ mod needs_mount {
     }
 
     fn add_client(posture: &Posture) -> u16 {
-        posture.operator("POST", "/api/clients", &json!({ "name": "A" })).status
+        posture
+            .operator("POST", "/api/clients", &json!({"name": "A", "allowSameName": true}))
+            .status
     }
 
     fn issue(posture: &Posture) -> String {

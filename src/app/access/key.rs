@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, KeyId};
 use crate::store::Batch;
 use crate::store::global::key::{Key, Previous, Scope};
-use crate::text::name_key;
+use crate::text::looks;
 
 /// More than this many networks or characters in one key are refused.
 pub const N_NETWORKS_MAX: usize = 100;
@@ -240,9 +240,11 @@ impl App {
         if before.is_some_and(|it| it.name == key.name) {
             return Ok(());
         }
-        let look = name_key(&key.name);
+        let own = looks(&key.name);
         let is_same = |it: &Arc<HeldKey>| {
-            it.key.id != key.id && it.key.revoked_at.is_none() && it.look == look
+            it.key.id != key.id
+                && it.key.revoked_at.is_none()
+                && it.looks.iter().any(|it| own.contains(it))
         };
         if self.access.keyring.list().iter().any(is_same) {
             return Err(Error::conflict(
@@ -255,8 +257,12 @@ impl App {
     /// A value that the key had `before` is accepted: a client of its list may have been erased since, or its expiry
     /// time may have passed.
     fn check_key(&self, key: &Key, before: Option<&Key>, now: Time) -> Result<()> {
-        require_name("name", &key.name, NAME_CHARS_MAX)?;
-        require_name("source", &key.source, NAME_CHARS_MAX)?;
+        if before.is_none_or(|it| it.name != key.name) {
+            require_name("name", &key.name, NAME_CHARS_MAX)?;
+        }
+        if before.is_none_or(|it| it.source != key.source) {
+            require_name("source", &key.source, NAME_CHARS_MAX)?;
+        }
         if key.scopes.is_empty() {
             return Err(Error::invalid_field("scopes", "name at least one scope"));
         }

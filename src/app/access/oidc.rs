@@ -313,17 +313,19 @@ impl App {
     fn new_identified(&self, oidc: &Oidc, claims: &Claims, granted: &Granted) -> Result<User> {
         self.require_place_for_user()?;
         let now = self.clock.now();
+        let id = UserId::made_at(now);
         let is_free = |it: &&str| {
             it.len() <= EMAIL_CHARS_MAX
                 && check_email(it).is_ok()
                 && self.access.people.find_named(it).is_none()
+                && self.access.people.find_alike(it, id).is_none()
         };
         let given = claims.text("email").filter(|_| claims.has_good_email());
         let email =
             given.filter(is_free).map_or_else(|| made_up_email(oidc, claims), str::to_owned);
         let name = claims.text("name").map(|it| line(it, NAME_CHARS_MAX));
         let user = User {
-            id: UserId::made_at(now),
+            id,
             email,
             username: None,
             display_name: name.filter(|it| !it.is_empty()),

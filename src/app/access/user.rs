@@ -243,15 +243,20 @@ impl App {
     }
 
     pub(super) fn check_user(&self, user: &User, before: Option<&User>) -> Result<()> {
-        check_email(&user.email)?;
-        if let Some(name) = &user.username {
+        if before.is_none_or(|it| it.email != user.email) {
+            check_email(&user.email)?;
+        }
+        let is_new_name = before.is_none_or(|it| it.username != user.username);
+        if let Some(name) = user.username.as_ref().filter(|_| is_new_name) {
             require_name("username", name, NAME_CHARS_MAX)?;
             if name.contains('@') || name.chars().any(char::is_whitespace) {
                 return Err(Error::invalid_field("username", "must not contain whitespace or `@`"));
             }
         }
         require_length("displayName", user.display_name.as_deref(), NAME_CHARS_MAX)?;
-        refuse_invisible("displayName", user.display_name.as_deref().unwrap_or_default())?;
+        if before.is_none_or(|it| it.display_name != user.display_name) {
+            refuse_invisible("displayName", user.display_name.as_deref().unwrap_or_default())?;
+        }
         if user.role == Role::Admin && !user.clients.is_empty() {
             let rule = "must be empty for an admin, because only analysts and viewers can be limited to clients";
             return Err(Error::invalid_field("clientIds", rule));
@@ -261,7 +266,9 @@ impl App {
             let is_new =
                 before.is_none_or(|it| name != Some(&it.email) && name != it.username.as_ref());
             let alike = name.filter(|_| is_new);
-            if alike.and_then(|it| self.access.people.find_alike(it, user.id)).is_some() {
+            let people = &self.access.people;
+            let is_taken = |it: &&String| people.find_named(it).is_some_and(|it| it.id != user.id);
+            if alike.is_some_and(|it| is_taken(&it) || people.find_alike(it, user.id).is_some()) {
                 let rule = format!("another user has this {field}, or one that looks like it");
                 return Err(Error::conflict(rule));
             }

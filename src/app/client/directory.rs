@@ -1,13 +1,13 @@
 //! All clients in memory. They are few and small, and every request needs them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use crate::id::ClientId;
 use crate::page::{Cut, Page};
 use crate::store::global::client::{Client, ClientState};
-use crate::text::name_key;
+use crate::text::looks;
 
 #[derive(Debug, Default)]
 pub struct Directory {
@@ -18,7 +18,7 @@ pub struct Directory {
 #[derive(Debug, Default)]
 struct Listed {
     by_id: BTreeMap<ClientId, Arc<Client>>,
-    /// By [`name_key`].
+    /// By [`looks`].
     by_name: HashMap<String, Vec<ClientId>>,
 }
 
@@ -33,17 +33,19 @@ impl Listed {
 
     fn put(&mut self, client: Arc<Client>) {
         self.remove(client.id);
-        self.by_name.entry(name_key(&client.name)).or_default().push(client.id);
+        for look in looks(&client.name) {
+            self.by_name.entry(look).or_default().push(client.id);
+        }
         self.by_id.insert(client.id, client);
     }
 
     fn remove(&mut self, id: ClientId) {
         let Some(before) = self.by_id.remove(&id) else { return };
-        let key = name_key(&before.name);
-        if let Some(same) = self.by_name.get_mut(&key) {
+        for look in looks(&before.name) {
+            let mut same = self.by_name.remove(&look).unwrap_or_default();
             same.retain(|it| *it != id);
-            if same.is_empty() {
-                self.by_name.remove(&key);
+            if !same.is_empty() {
+                self.by_name.insert(look, same);
             }
         }
     }
@@ -78,8 +80,8 @@ impl Directory {
     /// The clients whose names look like this one, in the order in which they were added.
     pub fn list_named(&self, name: &str) -> Vec<Arc<Client>> {
         let listed = self.read();
-        let mut ids = listed.by_name.get(&name_key(name)).cloned().unwrap_or_default();
-        ids.sort_unstable();
+        let alike = looks(name).into_iter().filter_map(|it| listed.by_name.get(&it)).flatten();
+        let ids: BTreeSet<ClientId> = alike.copied().collect();
         ids.iter().filter_map(|it| listed.by_id.get(it)).cloned().collect()
     }
 

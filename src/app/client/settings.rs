@@ -11,7 +11,7 @@ use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Profile, UNUSED_DAYS, Usage};
 use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
-use crate::text::{is_visible, name_key};
+use crate::text::{is_visible, looks};
 
 /// A settings object longer than this in JSON is refused.
 pub const SETTINGS_BYTES_MAX: usize = 64 * 1024;
@@ -279,9 +279,9 @@ fn tags(value: &Value) -> Result<Value> {
     let all = texts("tags", value)?;
     let tags: Vec<&str> = all.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let is_word = |it: &&str| !it.trim().is_empty() && it.chars().count() <= TAG_CHARS_MAX;
-    let mut looks: Vec<String> = tags.iter().map(|it| name_key(it)).collect();
-    looks.sort_unstable();
-    if looks.windows(2).any(|it| it[0] == it[1]) {
+    let mut all_looks: Vec<String> = tags.iter().flat_map(|it| looks(it)).collect();
+    all_looks.sort_unstable();
+    if all_looks.windows(2).any(|it| it[0] == it[1]) {
         return Err(refused("tags", "must not have two tags that look the same"));
     }
     if let Some(bad) = tags.iter().flat_map(|it| it.chars()).find(|it| !is_visible(*it)) {

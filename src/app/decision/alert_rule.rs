@@ -172,7 +172,9 @@ impl App {
     }
 
     fn check_rule(&self, rule: &AlertRule, before: Option<&AlertRule>) -> Result<()> {
-        require_name("name", &rule.name, NAME_CHARS_MAX)?;
+        if before.is_none_or(|it| it.name != rule.name) {
+            require_name("name", &rule.name, NAME_CHARS_MAX)?;
+        }
         self.require_clients(&rule.clients, before.map_or(&[], |it| &it.clients))?;
         self.check_condition(&rule.condition)
     }

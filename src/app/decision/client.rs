@@ -330,12 +330,17 @@ impl App {
     fn changed(&self, mut client: Client, change: ClientChange, by: &str) -> Result<Client> {
         let now = self.clock.now();
         if let Some(name) = change.name {
-            require_name("name", &name, NAME_CHARS_MAX)?;
+            // A new client has none yet.
+            if client.name.is_empty() || name != client.name {
+                require_name("name", &name, NAME_CHARS_MAX)?;
+            }
             client.name = name;
         }
         if let Some(industry) = change.industry {
             require_length("industry", industry.as_deref(), INDUSTRY_CHARS_MAX)?;
-            refuse_invisible("industry", industry.as_deref().unwrap_or_default())?;
+            if industry != client.industry {
+                refuse_invisible("industry", industry.as_deref().unwrap_or_default())?;
+            }
             client.industry = industry;
         }
         if let Some(count) = change.employee_count {

@@ -13,7 +13,7 @@ use crate::id::ClientId;
 use crate::import::inventory::client_list::ListedClient;
 use crate::store::Batch;
 use crate::store::global::client::{Client, ClientState};
-use crate::text::name_key;
+use crate::text::looks;
 
 /// A longer list is refused.
 pub const LIST_BYTES_MAX: u64 = 1024 * 1024;
@@ -40,11 +40,14 @@ impl App {
         let known = self.clients.directory.list().into_iter();
         let known = known.filter(|it| it.state != ClientState::Erasing);
         let mut names: HashMap<String, Option<usize>> =
-            known.map(|it| (name_key(&it.name), None)).collect();
+            known.flat_map(|it| looks(&it.name)).map(|it| (it, None)).collect();
         let (mut outcome, mut added) = (ListOutcome::default(), Vec::new());
         for listed in list {
             let row = listed.row;
-            match names.insert(name_key(&listed.name), Some(row)) {
+            let own = looks(&listed.name);
+            let found = own.iter().find_map(|it| names.get(it).copied());
+            names.extend(own.into_iter().map(|it| (it, Some(row))));
+            match found {
                 Some(None) => {
                     // The next row with the name is a repetition of this one.
                     outcome.known.push(listed.name);

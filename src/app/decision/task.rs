@@ -79,7 +79,7 @@ impl App {
             updated_at: now,
             completed_at: None,
         };
-        check(&task)?;
+        check(&task, None)?;
         let is_known = |it: &String| self.catalog().find_control(it).is_some();
         if !task.control.as_ref().is_none_or(is_known) {
             return Err(Error::invalid_field(
@@ -127,7 +127,7 @@ impl App {
             let before = as_it_is(batch, id)?;
             let mut task = before.clone();
             apply(&mut task, &change, now);
-            check(&task)?;
+            check(&task, Some(&before))?;
             if task.status.is_open() && !before.status.is_open() {
                 require_room(batch)?;
             }
@@ -216,11 +216,17 @@ fn apply(task: &mut Task, change: &TaskChange, now: Time) {
     task.updated_at = now;
 }
 
-fn check(task: &Task) -> Result<()> {
-    require_name("title", &task.title, TITLE_CHARS_MAX)?;
+/// What a task had `before` is accepted.
+fn check(task: &Task, before: Option<&Task>) -> Result<()> {
+    if before.is_none_or(|it| it.title != task.title) {
+        require_name("title", &task.title, TITLE_CHARS_MAX)?;
+    }
     if task.description.as_ref().is_some_and(|it| DESCRIPTION_BYTES_MAX < it.len()) {
         let rule = format!("must be at most {DESCRIPTION_BYTES_MAX} bytes");
         return Err(Error::invalid_field("description", rule));
+    }
+    if before.is_some_and(|it| it.assignee == task.assignee) {
+        return Ok(());
     }
     require_length("assignee", task.assignee.as_deref(), ASSIGNEE_CHARS_MAX)?;
     refuse_invisible("assignee", task.assignee.as_deref().unwrap_or_default())

@@ -92,8 +92,16 @@ impl Settings {
 
     /// What cannot be used any more, by the rules of this release, does not count and is logged.
     pub(super) fn replace_all(&self, rows: Vec<StoredSetting>) {
-        let mut set = Set::default();
+        let (before, mut set) = (self.now(), Set::default());
         for row in rows {
+            // What did not change was checked: a picture takes long.
+            if before.rows.get(&row.key).is_some_and(|it| it.value == row.value) {
+                if row.key == LOGO {
+                    set.logo.clone_from(&before.logo);
+                }
+                set.rows.insert(row.key.clone(), row);
+                continue;
+            }
             match check(&row.key, &row.value) {
                 Ok(logo) => {
                     set.logo = logo.map(Arc::new).or(set.logo);
@@ -234,9 +242,10 @@ impl App {
             }
             batch.list_settings()
         };
-        let rows = by.acting_on(&self.store).write(write).await?;
-        self.settings.replace_all(rows);
-        Ok(())
+        let settings = self.settings.clone();
+        // In the order of the commits, and also if the caller has left.
+        let put = move |rows: &Vec<StoredSetting>| settings.replace_all(rows.clone());
+        by.acting_on(&self.store).write_then(write, put).await.map(|_| ())
     }
 
     /// What documents say of the managed service provider.
@@ -253,7 +262,14 @@ impl App {
 
     /// When and where backups are made, and how many are kept.
     pub(super) fn backup_settings(&self) -> BackupSettings {
-        let (set, file) = (self.settings.now(), self.options.backup.clone());
+        self.settings.backup_settings(&self.options.backup)
+    }
+}
+
+impl Settings {
+    /// `file`: those of the configuration.
+    pub(super) fn backup_settings(&self, file: &BackupSettings) -> BackupSettings {
+        let (set, file) = (self.now(), file.clone());
         let own = set.text(BACKUP_DIR).and(file.own_dir.clone());
         BackupSettings {
             dir: own.or(file.dir),

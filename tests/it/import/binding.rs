@@ -1,5 +1,6 @@
 //! Whose file it is: a tenant of a vendor belongs to one client.
 
+use posture::app::intake::file::binding::N_TENANTS_MAX;
 use serde_json::{Value, json};
 
 use crate::harness::http::send;
@@ -142,7 +143,8 @@ fn what_a_limited_caller_claims_decides_nothing_for_others() {
     assert_eq!(import(&of_beta, &beta, "observedAt=now&again=true"), 200);
     // Who may reach them is asked, and Gamma has nothing of it yet.
     let refused = posture.import_own(&gamma, NOW, &scuba(ONE));
-    assert!(refused.status == 409 && message(&refused).contains("Acme"), "{}", refused.text());
+    let why = format!("the file is about m365/{ONE}, of which a file was imported for the client ");
+    assert!(refused.status == 409 && message(&refused).starts_with(&why), "{}", refused.text());
     assert_eq!(posture.import_own(&beta, "observedAt=now&again=true", &scuba(ONE)).status, 200);
     assert_eq!(import(&of_acme, &acme, "observedAt=now&again=true"), 403, "Beta has it for all");
     assert_eq!(import(&of_acme, &acme, "observedAt=now&again=true&bind=true"), 403);
@@ -186,4 +188,23 @@ fn the_command_says_how_to_bind() {
     let refused = import("Beta", &[]);
     assert!(refused.code == 1 && refused.err.contains("repeat with --bind"), "{}", refused.err);
     assert_eq!(import("Beta", &["--bind"]).code, 0);
+}
+
+#[test]
+fn a_file_is_about_a_thousand_accounts_at_most() {
+    let posture = Posture::start();
+    let acme = posture.client("Acme");
+    let analyst = analyst(&posture, "a", &[&acme]);
+    let file = |n: usize| {
+        let one = crate::manage::prowler(&[("iam_root_mfa_enabled", "FAIL", "high", "root")]);
+        let one = String::from_utf8(one).unwrap();
+        let (head, row) = one.split_once('\n').unwrap();
+        let rows = (0..n).map(|it| row.replace("111122223333", &format!("{it:012}")));
+        format!("{head}\n{}", rows.collect::<String>()).into_bytes()
+    };
+    let refused = import_as(&posture, &analyst, &acme, NOW, &file(N_TENANTS_MAX + 1));
+    assert_eq!(refused.status, 413, "{}", refused.text());
+    assert!(message(&refused).contains("1001 accounts, more than 1000"), "{}", message(&refused));
+    let taken = import_as(&posture, &analyst, &acme, NOW, &file(N_TENANTS_MAX));
+    assert_eq!(taken.status, 200, "{}", taken.text());
 }

@@ -3,6 +3,8 @@
 //! What holds for all clients, a binding, is made by callers who may reach all clients. What others say is a claim, which
 //! counts for clients that they may reach, and for no other caller.
 
+use std::collections::HashMap;
+
 use crate::app::App;
 use crate::clock::Time;
 use crate::error::{Code, Error, Result};
@@ -14,6 +16,10 @@ use crate::store::global::client::tenant::{BoundTenant, TenantBefore, TenantClai
 
 /// A tool that is not signed in anywhere names its own place so, whoever runs it.
 const LOCAL: &str = "local";
+/// A file about more accounts is refused: all of them are looked up in one commit.
+pub const N_TENANTS_MAX: usize = 1_000;
+/// A client has no more that are only claimed for it.
+pub const N_CLAIMS_MAX: usize = 5_000;
 /// What the audit log calls that a tenant went from one client to another.
 pub const MOVE_TENANT: &str = "move tenant";
 
@@ -54,8 +60,11 @@ enum Refusal {
     Unreachable(String),
     /// It is this client's.
     Others(String, ClientId),
+    /// A file of it was imported for this client, by somebody who may not reach all clients.
+    Claimed(String, ClientId),
     /// The client has this one.
     Another(String, String),
+    TooManyClaims,
 }
 
 impl App {
@@ -63,7 +72,7 @@ impl App {
     ///
     /// # Errors
     /// `Forbidden` if one is bound to a client that the caller may not reach; `Conflict` if one is another client's, or if the
-    /// client has another one of the same vendor. Nothing is bound then.
+    /// client has another one of the same vendor; `TooLarge` if there are too many. Nothing is bound then.
     pub(super) async fn bind_tenants(
         &self,
         binding: Binding,
@@ -74,12 +83,23 @@ impl App {
         if tenants.is_empty() {
             return Ok(());
         }
+        if N_TENANTS_MAX < tenants.len() {
+            let n = tenants.len();
+            return Err(Error::too_large(format!(
+                "the file is about {n} accounts, more than {N_TENANTS_MAX}; split it by account"
+            )));
+        }
         let now = self.clock.now();
         let bind = move |batch: &mut Batch| {
             batch.client(binding.client).require_client()?;
             let known = known_tenants(batch, binding.client)?;
+            if binding.reach.is_some() && N_CLAIMS_MAX < known.len() + tenants.len() {
+                return Ok(Err(Refusal::TooManyClaims));
+            }
+            let by_vendor: HashMap<&str, &String> =
+                known.iter().rev().map(|it| (vendor(it), it)).collect();
             for tenant in &tenants {
-                if let Some(refusal) = find_refusal(batch, &binding, tenant, &known)? {
+                if let Some(refusal) = find_refusal(batch, &binding, tenant, &by_vendor)? {
                     return Ok(Err(refusal));
                 }
             }
@@ -91,7 +111,18 @@ impl App {
     }
 
     fn refuse_tenant(&self, refusal: Refusal) -> Error {
+        let named = |id: ClientId| {
+            let client = self.clients.directory.find(id);
+            client
+                .map_or_else(|| "another client".to_owned(), |it| format!("the client {}", it.name))
+        };
         let why = match refusal {
+            Refusal::TooManyClaims => {
+                return Error::too_large(format!(
+                    "the client has more than {N_CLAIMS_MAX} accounts; undo imports of those that are not its own, or have somebody \
+                     import the file who may reach all clients"
+                ));
+            }
             Refusal::Unreachable(tenant) => {
                 return Error::forbidden(format!(
                     "the file is about {tenant}, which you may not import for this client; check whose file it is, and ask somebody \
@@ -99,12 +130,10 @@ impl App {
                 ));
             }
             Refusal::Others(tenant, other) => {
-                let other = self.clients.directory.find(other);
-                let other = other.map_or_else(
-                    || "another client".to_owned(),
-                    |it| format!("the client {}", it.name),
-                );
-                format!("{tenant}, which belongs to {other}")
+                format!("{tenant}, which belongs to {}", named(other))
+            }
+            Refusal::Claimed(tenant, other) => {
+                format!("{tenant}, of which a file was imported for {}", named(other))
             }
             Refusal::Another(tenant, own) => format!("{tenant}, and the client has {own} so far"),
         };
@@ -151,12 +180,12 @@ fn known_tenants(batch: &Batch, client: ClientId) -> Result<Vec<String>> {
     Ok(all)
 }
 
-/// Why a tenant is not the client's. `known`: those that it has.
+/// Why a tenant is not the client's. `by_vendor`: one of each vendor that it has.
 fn find_refusal(
     batch: &Batch,
     binding: &Binding,
     tenant: &str,
-    known: &[String],
+    by_vendor: &HashMap<&str, &String>,
 ) -> Result<Option<Refusal>> {
     let bound = batch.find_bound_tenant(tenant)?.map(|it| it.client);
     if bound == Some(binding.client) {
@@ -165,17 +194,21 @@ fn find_refusal(
     if bound.is_some_and(|it| !binding.may_reach(it)) {
         return Ok(Some(Refusal::Unreachable(tenant.to_owned())));
     }
-    let is_known = known.iter().any(|it| it == tenant);
-    if binding.is_forced || (bound.is_none() && is_known) {
+    if binding.is_forced {
+        return Ok(None);
+    }
+    if let Some(other) = bound {
+        return Ok(Some(Refusal::Others(tenant.to_owned(), other)));
+    }
+    if batch.find_tenant_claim(binding.client, tenant)?.is_some() {
         return Ok(None);
     }
     let claimants = batch.list_claimants(tenant)?;
-    let other = bound.or_else(|| claimants.into_iter().find(|it| binding.may_reach(*it)));
-    if let Some(other) = other {
-        return Ok(Some(Refusal::Others(tenant.to_owned(), other)));
+    if let Some(other) = claimants.into_iter().find(|it| binding.may_reach(*it)) {
+        return Ok(Some(Refusal::Claimed(tenant.to_owned(), other)));
     }
-    let own = known.iter().find(|it| vendor(it) == vendor(tenant));
-    Ok(own.map(|own| Refusal::Another(tenant.to_owned(), own.clone())))
+    let own = by_vendor.get(vendor(tenant));
+    Ok(own.map(|own| Refusal::Another(tenant.to_owned(), (*own).clone())))
 }
 
 /// Makes a tenant the client's. Who has it, the caller may reach.
@@ -201,8 +234,9 @@ fn take(batch: &mut Batch, binding: &Binding, tenant: &str, now: Time) -> Result
     } else if !is_claimed {
         batch.put_tenant_claim(client, &TenantClaim { tenant: tenant.to_owned(), import })?;
     }
-    let before = TenantBefore { import, bound, claims };
-    batch.put_tenant_before(tenant, Some(&before).filter(|_| !from.is_empty()))?;
+    if !from.is_empty() {
+        batch.put_tenant_before(tenant, Some(&TenantBefore { import, bound, claims }))?;
+    }
     from.into_iter().try_for_each(|it| note_move(batch, tenant, (it, client), (&binding.by, now)))
 }
 
@@ -222,17 +256,22 @@ fn give_back(
     if let Some(bound) = before.bound
         && batch.find_bound_tenant(tenant)?.is_none()
         && is_there(batch, bound.client)?
+        && !is_undone(batch, bound.client, bound.import)?
     {
         batch.put_bound_tenant(tenant, Some(&bound))?;
         note_move(batch, tenant, (client, bound.client), (by, now))?;
     }
     for (other, claim) in before.claims {
-        if is_there(batch, other)? {
+        if is_there(batch, other)? && !is_undone(batch, other, claim.import)? {
             batch.put_tenant_claim(other, &claim)?;
             note_move(batch, tenant, (client, other), (by, now))?;
         }
     }
     Ok(())
+}
+
+fn is_undone(batch: &mut Batch, client: ClientId, import: ImportId) -> Result<bool> {
+    Ok(batch.client(client).find_import(import)?.is_some_and(|it| it.retracted_at.is_some()))
 }
 
 /// Records that a tenant went from one client to another, beside the entry of the request.

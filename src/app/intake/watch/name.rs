@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::id::ClientId;
 use crate::store::global::client::{Client, ClientState};
-use crate::text::{name_key, visible};
+use crate::text::{looks, visible};
 
 /// Ends the name of the file that says why another one failed.
 pub(super) const REASON_END: &str = ".reason.txt";
@@ -79,7 +79,7 @@ fn shortened(name: &OsStr) -> OsString {
 /// All clients, by what a folder of theirs is called.
 pub(super) struct Owners {
     by_id: HashMap<ClientId, Arc<Client>>,
-    /// By [`name_key`].
+    /// By [`looks`].
     by_name: HashMap<String, Vec<Arc<Client>>>,
 }
 
@@ -87,7 +87,9 @@ impl Owners {
     pub(super) fn of(clients: Vec<Arc<Client>>) -> Self {
         let mut owners = Self { by_id: HashMap::new(), by_name: HashMap::new() };
         for client in clients.into_iter().filter(|it| it.state != ClientState::Erasing) {
-            owners.by_name.entry(name_key(&client.name)).or_default().push(Arc::clone(&client));
+            for look in looks(&client.name) {
+                owners.by_name.entry(look).or_default().push(Arc::clone(&client));
+            }
             owners.by_id.insert(client.id, client);
         }
         owners
@@ -104,11 +106,13 @@ impl Owners {
         };
         let name = folder.to_str().ok_or_else(unknown)?;
         let of_id = name.parse().ok().and_then(|it: ClientId| self.by_id.get(&it));
-        let of_name = self.by_name.get(&name_key(name));
-        let found: Vec<&Arc<Client>> = match of_id {
+        let of_name = looks(name).into_iter().filter_map(|it| self.by_name.get(&it)).flatten();
+        let mut found: Vec<&Arc<Client>> = match of_id {
             Some(client) => vec![client],
-            None => of_name.into_iter().flatten().collect(),
+            None => of_name.collect(),
         };
+        found.sort_unstable_by_key(|it| it.id);
+        found.dedup_by_key(|it| it.id);
         match &found[..] {
             [] => Err(unknown()),
             [client] if client.state == ClientState::Active => Ok(client.id),
