@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{GOOD, MIXED, import, read};
 use crate::harness::{Answer, Posture, catalog, tool};
 
-const HOSTILE: &str = "<script>alert('1')</script> & \"Söhne\" {{x}} \u{202e}日本";
+const HOSTILE: &str = "<script>alert('1')</script> & \"Söhne\" {{x}} 日本";
 
 pub(super) fn named(name: &str) -> Posture {
     let letterhead = Letterhead { name: Some(name.to_owned()), ..Letterhead::default() };
