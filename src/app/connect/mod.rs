@@ -144,7 +144,8 @@ fn require_secrets_again(
     }
     let missing = kind.fields.iter().find(|it| it.is_secret && !secret.contains_key(&*it.name));
     missing.map_or(Ok(()), |it| {
-        let rule = "is required again, because it was entered for another address";
+        let rule =
+            "is required again, because it was entered for another address or another certificate";
         Err(Error::invalid_field(format!("settings.{}", it.name), rule))
     })
 }

@@ -374,7 +374,7 @@ impl Line {
         body: &str,
     ) -> Option<Answer> {
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: posture\r\nX-API-Key: {key}\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {key}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );

@@ -91,7 +91,9 @@ impl Vendor for Domain {
         let client = folder.client("Acme");
         let connection = add(&folder, self.server.address.port(), "reader@acme.test");
         folder.write("ca", self.server.pem.as_bytes());
-        folder.ok(&["connect", "set", &connection, "--set-file", "ca=ca"]);
+        let password = ["--set-file", "password=password"];
+        folder
+            .ok(&[&["connect", "set", &connection, "--set-file", "ca=ca"], &password[..]].concat());
         wait_until_idle(&folder, &connection);
         Connected { folder, server, client, connection }
     }
