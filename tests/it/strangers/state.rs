@@ -1,10 +1,14 @@
 //! What a caller who is limited to one client writes changes nothing for others: neither what they see, nor what they can do.
+//! In the long form.
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::operation::Names;
 use super::world::{OF_A_SESSION, World, in_order, keyed, managed, tried};
-use crate::harness::{ALL_SCOPES, send};
+use crate::harness::process::wait_until;
+use crate::harness::{ALL_SCOPES, is_long, send};
 use crate::openapi::{Operation, operations};
 
 /// How often each operation is repeated: more than what any share of one client holds, but for large ones.
@@ -138,6 +142,10 @@ fn without(value: &mut Value, client: &str) {
 
 #[test]
 fn nothing_of_others_changes_whatever_a_limited_caller_writes() {
+    // It takes half a minute.
+    if !is_long() {
+        return;
+    }
     let world = World::new();
     let evil = world.posture.client("Evil");
     let attackers = Attacker::all(&world, &evil);
@@ -145,10 +153,14 @@ fn nothing_of_others_changes_whatever_a_limited_caller_writes() {
     let is_tried = |it: &Operation| !OF_A_SESSION.contains(&it.id.as_str()) && it.id != "log_in";
     let all: Vec<_> = operations().into_iter().filter(is_tried).collect();
     let (reading, changing): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.method == "GET");
-    // What the world began goes on for a moment: its connection is read, its scan begins.
+    // What the world began goes on for a moment: its connection is read for the first time, its scan begins.
+    let connection = reading.iter().find(|it| it.id == "get_connection").unwrap();
+    let (path, _) = world.filled(connection, None, &world.client);
+    let is_read = || !world.operator(connection, &path, b"").json()["data"]["lastRunAt"].is_null();
+    assert!(wait_until(Duration::from_mins(1), is_read));
     let mut before = seen(&world, &reading, &key, &evil);
     let settled = (0..100).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
         let now = seen(&world, &reading, &key, &evil);
         std::mem::replace(&mut before, now.clone()) == now
     });
