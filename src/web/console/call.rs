@@ -35,9 +35,7 @@ impl Caller {
         let proof = signed_in.session.proof;
         Self { principal, proof, peer: request.data::<Peer>().copied(), forwarded }
     }
-}
 
-impl Caller {
     /// What limits on work at the same time tell users apart by.
     pub(super) fn account(&self) -> Option<AccountKey> {
         caller::Caller::new(self.principal.clone()).account().key()
