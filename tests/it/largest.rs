@@ -7,7 +7,7 @@ use posture::poll::LONG_POLL;
 use serde_json::{Value, json};
 
 use crate::console::browser::{Browser, add_user};
-use crate::harness::Posture;
+use crate::harness::{Answer, Posture};
 use crate::openapi::operations;
 use crate::strangers::world::World;
 
@@ -19,6 +19,8 @@ const QUERY_BYTES: usize = 7_000;
 const N_CLIENTS: usize = 1_000;
 /// So many pages of one kind are looked at.
 const N_PAGES_MAX: usize = 150;
+/// What holds a thread so often in a row is too long.
+const N_TRIES: usize = 3;
 
 fn add_clients(posture: &Posture) {
     let mut list = "name\n".to_owned();
@@ -29,11 +31,18 @@ fn add_clients(posture: &Posture) {
     assert_eq!(added.status, 200, "{}", added.text());
 }
 
-/// Asserts that nothing held a thread since the last time.
+/// Asks, and asserts that this holds no thread. What does so for what it computes does so each time, and what a busy machine
+/// made long does not.
 #[track_caller]
-fn is_short(posture: &Posture, about: &str) {
+fn ask_short(posture: &Posture, about: &str, mut ask: impl FnMut() -> Answer) -> Answer {
     let polls = &posture.app.polls;
-    assert_eq!(polls.n_long(), 0, "{about}: {:?}, more than {LONG_POLL:?}", polls.longest());
+    let short = (0..N_TRIES).find_map(|_| {
+        let n_before = polls.n_long();
+        let answer = ask();
+        (polls.n_long() == n_before).then_some(answer)
+    });
+    let longest = polls.longest();
+    short.unwrap_or_else(|| panic!("{about}: up to {longest:?}, more than {LONG_POLL:?}"))
 }
 
 /// The body with each of its texts in turn as long as it may be, and then all lists.
@@ -88,20 +97,17 @@ fn no_field_of_an_operation_holds_an_async_thread() {
             let sign = if path.contains('?') { '&' } else { '?' };
             let name = name["name"].as_str().unwrap();
             let path = format!("{path}{sign}{name}={}", "x".repeat(QUERY_BYTES));
-            let answer = world.operator(operation, &path, &body);
-            assert!(answer.status < 500, "{} {name}: {}", operation.id, answer.text());
-            is_short(&world.posture, &format!("{} {name}", operation.id));
+            let about = format!("{} {name}", operation.id);
+            let ask = || world.operator(operation, &path, &body);
+            let answer = ask_short(&world.posture, &about, ask);
+            assert!(answer.status < 500, "{about}: {}", answer.text());
         }
         let Ok(body) = serde_json::from_slice::<Value>(&body) else { continue };
         for body in largest(&body) {
-            let answer = world.operator(operation, &path, body.to_string().as_bytes());
-            assert!(
-                answer.status < 500 || answer.status == 503,
-                "{}: {}",
-                operation.id,
-                answer.text()
-            );
-            is_short(&world.posture, &operation.id);
+            let ask = || world.operator(operation, &path, body.to_string().as_bytes());
+            let answer = ask_short(&world.posture, &operation.id, ask);
+            let (id, is_answered) = (&operation.id, answer.status < 500 || answer.status == 503);
+            assert!(is_answered, "{id}: {}", answer.text());
         }
     }
 }
@@ -154,10 +160,10 @@ fn send_largest(posture: &Posture, browser: &mut Browser, form: &Form) -> usize 
             let fields = form.fields.iter().map(|it| {
                 (it.0.as_str(), if it.0 == *name { text.as_str() } else { it.1.as_str() })
             });
-            let answer = browser.post(&form.action, &fields.collect::<Vec<_>>());
+            let fields: Vec<_> = fields.collect();
             let about = format!("{} {name} {}", form.action, text.len());
+            let answer = ask_short(posture, &about, || browser.post(&form.action, &fields));
             assert!(answer.status < 500 || answer.status == 503, "{about}: {}", answer.text());
-            is_short(posture, &about);
             n_sent += 1;
         }
     }
@@ -201,8 +207,7 @@ fn no_field_of_a_form_holds_an_async_thread() {
         if is_other || is_file || N_PAGES_MAX < seen.len() || !seen.insert(path.clone()) {
             continue;
         }
-        let page = browser.get(&path);
-        is_short(&posture, &path);
+        let page = ask_short(&posture, &path, || browser.get(&path));
         if page.status != 200 {
             continue;
         }

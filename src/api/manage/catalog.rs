@@ -14,11 +14,13 @@ use crate::api::edge::right::ViewCatalog;
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{Raw, Text};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Data, Null};
+use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{DeciderView, LevelView, MappingRoleView, SeverityView};
 use crate::api::{Group, Web};
+use crate::blocking;
 use crate::engine::catalog::{Catalog, ControlCheck};
 use crate::engine::framework::{Framework, FrameworkRow, Level, Mapping};
+use crate::error;
 
 /// A framework in the list.
 #[derive(JsonSchema, Serialize)]
@@ -200,9 +202,11 @@ impl CatalogReads {
         web: Held<&Arc<Web>>,
         _by: By<ViewCatalog>,
     ) -> Result<Data<Vec<FrameworkView>>, Failure> {
-        let catalog = &web.app.catalog();
-        let views = catalog.frameworks.iter().map(|it| FrameworkView::of(catalog, it));
-        Ok(Data::kept(&views.collect()))
+        let view = |catalog: &Catalog| {
+            let views = catalog.frameworks.iter().map(|it| FrameworkView::of(catalog, it));
+            Ok(views.collect())
+        };
+        write(&web, view).await
     }
 
     /// Get a framework
@@ -217,15 +221,18 @@ impl CatalogReads {
         #[oai(name = "frameworkId")]
         framework_id: Path<Raw<Text>>,
     ) -> Result<Data<FrameworkDetailView>, Failure> {
-        let catalog = &web.app.catalog();
-        let framework = catalog.framework_named(&framework_id.text)?;
-        let rows = framework.rows.iter().map(|it| RowView::of(catalog, framework, it));
-        Ok(Data::kept(&FrameworkDetailView {
-            framework_id: FrameworkName(framework.id),
-            framework_name: framework.name.clone(),
-            framework_version: framework.version.clone(),
-            rows: rows.collect(),
-        }))
+        let name = framework_id.0.text;
+        let view = move |catalog: &Catalog| {
+            let framework = catalog.framework_named(&name)?;
+            let rows = framework.rows.iter().map(|it| RowView::of(catalog, framework, it));
+            Ok(FrameworkDetailView {
+                framework_id: FrameworkName(framework.id),
+                framework_name: framework.name.clone(),
+                framework_version: framework.version.clone(),
+                rows: rows.collect(),
+            })
+        };
+        write(&web, view).await
     }
 
     /// List technical controls
@@ -237,10 +244,21 @@ impl CatalogReads {
         web: Held<&Arc<Web>>,
         _by: By<ViewCatalog>,
     ) -> Result<Data<Vec<ControlView>>, Failure> {
-        let catalog = &web.app.catalog();
-        let checks = catalog.checks_of_controls();
-        let checks = checks.iter().enumerate();
-        let views = checks.map(|(index, it)| ControlView::of(catalog, index, it));
-        Ok(Data::kept(&views.collect()))
+        let view = |catalog: &Catalog| {
+            let checks = catalog.checks_of_controls();
+            let checks = checks.iter().enumerate();
+            Ok(checks.map(|(index, it)| ControlView::of(catalog, index, it)).collect())
+        };
+        write(&web, view).await
     }
+}
+
+/// Writes an answer off the async threads, as it is long.
+async fn write<T: Serialize>(
+    web: &Web,
+    view: impl FnOnce(&Catalog) -> error::Result<T> + Send + 'static,
+) -> Result<Data<T>, Failure> {
+    let catalog = web.app.catalog();
+    let write = move || Ok(Rendered::data(&view(&catalog)?));
+    Ok(Data::rendered(blocking::run((), write).await?))
 }

@@ -71,7 +71,7 @@ impl ConnectionContext {
         let id = given.and_then(RequestId::given).unwrap_or_else(RequestId::fresh);
         let what = || {
             let operation = request::operation().and_then(|it| self.app.traffic.name(it));
-            format!("an answer of {}", operation.unwrap_or("no operation"))
+            format!("an answer of {}", operation.unwrap_or("a page"))
         };
         let answer = self.app.polls.watch(what, self.respond(parts, incoming));
         let mut response = request::answering(id, answer).await;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::Answering;
 use crate::app::access::console_session::SignedIn;
 use crate::auth::caller::{self, Principal};
+use crate::blocking;
 use crate::peer::Peer;
 use crate::request::{self, RequestId};
 use crate::store::AccountKey;
@@ -117,9 +118,10 @@ pub(super) async fn read_answer(mut answered: Response) -> Answer {
     let status = answered.status();
     let retry_after = answered.headers().get(header::RETRY_AFTER).cloned();
     let Ok(bytes) = answered.take_body().into_bytes().await else { return broken() };
-    match parse(&bytes) {
-        Some(body) => Answer { status, body, retry_after },
-        None => broken(),
+    // A long answer takes too long for an async thread.
+    match blocking::run((), move || Ok(parse(&bytes))).await {
+        Ok(Some(body)) => Answer { status, body, retry_after },
+        Ok(None) | Err(_) => broken(),
     }
 }
 

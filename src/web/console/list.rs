@@ -54,7 +54,7 @@ struct Pagination {
 }
 
 /// Sends a list, or the page that says why it is not sent.
-pub(super) async fn send(console: &Console, list: &List, request: &Request) -> Response {
+pub(super) async fn send(console: &Console, list: &'static List, request: &Request) -> Response {
     let gate = match list.find_page() {
         Some(page) => Gate::of(page),
         // As its page: who must set up a second factor begins there.
@@ -93,7 +93,7 @@ fn saved(list: &List, day: &str, file: Vec<u8>) -> Response {
 /// All rows of a list. They are read as the page reads them, part by part.
 async fn collect(
     console: &Console,
-    list: &List,
+    list: &'static List,
     visit: &Visit,
 ) -> std::result::Result<Vec<Row>, Answer> {
     let position = position(list.target());
@@ -109,9 +109,9 @@ async fn collect(
         }
         let body = answer.take_body().into_bytes().await.unwrap_or_default();
         n_bytes += body.len();
-        let Some((some, next)) = read_part(list, &body, rows.len()) else {
-            return Err(broken());
-        };
+        let n_before = rows.len();
+        let read = blocking::run((), move || Ok(read_part(list, &body, n_before))).await;
+        let Ok(Some((some, next))) = read else { return Err(broken()) };
         rows.extend(some);
         if ROWS_MAX < rows.len() || BYTES_MAX < n_bytes {
             return Err(refused(StatusCode::CONFLICT, TOO_LONG));

@@ -77,11 +77,8 @@ pub(super) async fn show(
     for it in page.reads {
         model.insert(it.name, Value::from(()));
     }
-    let mut found = Vec::new();
-    for (read, answer) in reads.zip(&answers).filter(|it| it.1.message().is_none()) {
-        found.push(read.name);
-        model.insert(read.name, Value::from(Serde(&answer.body)));
-    }
+    let read = reads.zip(answers).filter(|it| it.1.message().is_none());
+    let (found, bodies): (Vec<_>, Vec<_>) = read.map(|it| (it.0.name, it.1.body)).unzip();
     model.insert("lists", Value::from(Serde(list_links(page.path, visit, &found))));
     model.insert("error", Value::from(Serde(shown.error)));
     let mut sent: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -94,8 +91,11 @@ pub(super) async fn show(
     model.insert("answer", Value::from(Serde(shown.answer)));
     // A page with many rows takes too long for an async thread.
     let (templates, template) = (Arc::clone(&console.templates), page.template);
-    let written = blocking::run((), move || Ok(write(&templates, template, &model))).await;
-    match written {
+    let fill_in = move || {
+        model.extend(found.into_iter().zip(bodies.into_iter().map(|it| Value::from(Serde(it)))));
+        Ok(write(&templates, template, &model))
+    };
+    match blocking::run((), fill_in).await {
         Ok(written) => answer_with(template, shown.status, written),
         Err(error) => {
             problem(console, Some(visit), StatusCode::SERVICE_UNAVAILABLE, error.message())
