@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use ipnetwork::IpNetwork;
 use serde_json::{Map, Value, json};
 
+use crate::app::input::refuse_invisible;
 use crate::auth::network;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Profile, UNUSED_DAYS, Usage};
 use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
-use crate::text::{is_visible, looks};
+use crate::text::looks;
 
 /// A settings object longer than this in JSON is refused.
 pub const SETTINGS_BYTES_MAX: usize = 64 * 1024;
@@ -279,23 +280,19 @@ fn tags(value: &Value) -> Result<Value> {
     let all = texts("tags", value)?;
     let tags: Vec<&str> = all.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let is_word = |it: &&str| !it.trim().is_empty() && it.chars().count() <= TAG_CHARS_MAX;
+    if N_TAGS_MAX < tags.len() || !tags.iter().all(is_word) {
+        let rule = format!("must be at most {N_TAGS_MAX} texts of 1 to {TAG_CHARS_MAX} characters");
+        return Err(refused("tags", rule));
+    }
+    for tag in &tags {
+        refuse_invisible("settings.tags", tag)?;
+    }
     let mut all_looks: Vec<String> = tags.iter().flat_map(|it| looks(it)).collect();
     all_looks.sort_unstable();
     if all_looks.windows(2).any(|it| it[0] == it[1]) {
         return Err(refused("tags", "must not have two tags that look the same"));
     }
-    if let Some(bad) = tags.iter().flat_map(|it| it.chars()).find(|it| !is_visible(*it)) {
-        let code = u32::from(bad);
-        return Err(refused(
-            "tags",
-            format!("must have visible characters only; remove U+{code:04X}"),
-        ));
-    }
-    if tags.len() <= N_TAGS_MAX && tags.iter().all(is_word) {
-        return Ok(all);
-    }
-    let rule = format!("must be at most {N_TAGS_MAX} texts of 1 to {TAG_CHARS_MAX} characters");
-    Err(refused("tags", rule))
+    Ok(all)
 }
 
 fn scan_networks(value: &Value) -> Result<Value> {

@@ -172,7 +172,7 @@ fn digest(mut file: File, cancellation: &Cancellation) -> Result<([u8; 32], File
 /// A name is shown to people and is what a browser saves the file as.
 fn check_name(name: &str) -> Result<()> {
     require_name("fileName", name, FILE_NAME_CHARS_MAX)?;
-    if name.contains(['/', '\\', '\n', '\r', '\t']) {
+    if name.contains(['/', '\\']) {
         return Err(Error::invalid_field("fileName", "must be a file name without its folder"));
     }
     Ok(())
