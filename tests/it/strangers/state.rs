@@ -105,6 +105,7 @@ fn seen(world: &World, reading: &[Operation], key: &str, attackers: &str) -> Vec
     let mut all = Vec::new();
     for operation in reading.iter().filter(|it| !COUNTING.contains(&it.id.as_str())) {
         let (path, body) = world.filled(operation, None, &world.client);
+        let path = whole(operation, path);
         let answers = [
             operation.takes_keys.then(|| world.ask_with(operation, key, &path, &body)),
             // Lists over all clients, as the operator sees them, have the attackers' rows.
@@ -117,6 +118,14 @@ fn seen(world: &World, reading: &[Operation], key: &str, attackers: &str) -> Vec
         }
     }
     all
+}
+
+/// The path with as many rows as a page may have: what attackers add shifts no row of others out of it.
+fn whole(operation: &Operation, path: String) -> String {
+    let mut parameters = operation.described["parameters"].as_array().into_iter().flatten();
+    let Some(limit) = parameters.find(|it| it["name"] == "limit") else { return path };
+    let sign = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{sign}limit={}", limit["schema"]["maximum"].as_f64().unwrap())
 }
 
 /// Takes out rows that are about the attackers' client, and what counts rows.
