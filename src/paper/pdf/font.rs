@@ -9,6 +9,8 @@ const REGULAR: &[u8] = include_bytes!("../../../assets/report/IBMPlexSans-Regula
 const SEMIBOLD: &[u8] = include_bytes!("../../../assets/report/IBMPlexSans-SemiBold.ttf");
 /// Units of both fonts in the size of a letter.
 const UNITS_PER_EM: i32 = 1_000;
+/// What is wider fits nowhere. Others are added to it.
+const WIDEST: i32 = 1_000_000_000;
 /// Shown for what the fonts do not have.
 const UNKNOWN: char = '\u{FFFD}';
 
@@ -64,7 +66,9 @@ impl Face {
     }
 
     pub(super) fn width(&self, text: &str, size: i32) -> i32 {
-        text.chars().map(|it| i32::from(self.advance(it))).sum::<i32>() * size / UNITS_PER_EM
+        let units: i64 = text.chars().map(|it| i64::from(self.advance(it))).sum();
+        let width = units * i64::from(size) / i64::from(UNITS_PER_EM);
+        i32::try_from(width).unwrap_or(WIDEST).min(WIDEST)
     }
 
     /// The glyphs of a line, one for each letter.

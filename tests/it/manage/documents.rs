@@ -29,6 +29,21 @@ pub(super) fn ask(posture: &Posture, client: &str, query: &str) -> Answer {
     answer
 }
 
+/// A client with the longest name keeps nobody's report from being made.
+#[test]
+fn the_longest_word_fits_into_every_report() {
+    let posture = Posture::start();
+    let client = posture.client(&"W".repeat(500));
+    import(&posture, &client, "", MIXED);
+    let framework = format!("/api/clients/{client}/reports/CIS_V8?format=pdf");
+    let portfolio = "/api/portfolio/report?format=pdf".to_owned();
+    for path in [path(&client, "format=pdf"), framework, portfolio] {
+        let answer = posture.operator("GET", &path, &Value::Null);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        assert!(verify(&answer.body).is_ok(), "{path}");
+    }
+}
+
 /// The texts of a page, one for each element or piece between elements.
 pub(super) fn texts(page: &str) -> Vec<String> {
     let body = page.split_once("<body>").unwrap().1;
