@@ -37,6 +37,7 @@ use crate::mail::MailOptions;
 use crate::poll::PollWatch;
 use crate::scan::Pace;
 use crate::secret::Sealer;
+use crate::store::global::connection::credential::CredentialOwner;
 use crate::store::global::user::Role;
 use crate::store::{Batch, Snapshot, Store};
 use access::Access;
@@ -83,7 +84,7 @@ pub struct AppOptions {
     pub letterhead: report::document::Letterhead,
     /// Every option of the configuration, as people write it.
     pub configured: Vec<setting::Configured>,
-    /// The server that sends scheduled reports. `None`: there is none.
+    /// The server that sends messages. `None`: there is none, until somebody sets one.
     pub mail: Option<MailOptions>,
     /// The folder whose files are imported. `None`: there is none.
     pub watch: Option<PathBuf>,
@@ -110,7 +111,7 @@ pub struct App {
     report_keys: ReportKeys,
     portfolio_turns: PortfolioTurns,
     known: Known,
-    mailing: Mailing,
+    mailing: Arc<Mailing>,
     backups: Backups,
     pub notices: Notices,
     pub polls: Arc<PollWatch>,
@@ -145,9 +146,13 @@ impl App {
         let own = Arc::clone(&frameworks);
         let settings = Settings::of(snapshot.list_settings()?);
         let chosen = settings.clone();
+        let set = snapshot.find_credential(CredentialOwner::MailServer)?;
+        let mailing = Arc::new(Mailing::of(&options, sealer.clone(), set.as_ref())?);
+        let mails = Arc::clone(&mailing);
         store.on_reopened(move |snapshot| {
             own.replace_all(&snapshot.list_own_frameworks()?);
             chosen.replace_all(snapshot.list_settings()?);
+            mails.replace(snapshot.find_credential(CredentialOwner::MailServer)?.as_ref());
             people.replace_all(
                 snapshot.list_users()?,
                 snapshot.list_second_factors()?,
@@ -171,7 +176,7 @@ impl App {
             report_keys: ReportKeys::new(sealer.clone()),
             portfolio_turns: PortfolioTurns::default(),
             known: Known::default(),
-            mailing: Mailing::of(options.mail.as_ref())?,
+            mailing,
             connects: Connects::of(&options.connect, sealer.clone())?,
             settings,
             webhooks: Webhooks::new(sealer, &options.webhooks)?,

@@ -1,19 +1,12 @@
 //! The section of the mail server.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use super::reader::ConfigReader;
-use super::rule::{domain, is_domain, mail_sender, mail_server, path};
+use super::rule::{domain, mail_sender, mail_server, path};
 use crate::egress::is_loopback;
-use crate::mail::{MailTls, Mailbox};
+use crate::mail::{self, LOGINS, MailTls, Mailbox, TLS, USER_CHARS};
 use crate::toml_reader::{text, word};
-
-const USER_CHARS: RangeInclusive<usize> = 1..=254;
-const TLS: [(&str, MailTls); 3] =
-    [("starttls", MailTls::StartTls), ("implicit", MailTls::Implicit), ("none", MailTls::None)];
-/// `true`: with a token of the Microsoft app.
-const LOGINS: [(&str, bool); 2] = [("password", false), ("microsoft_app", true)];
 
 /// The server that sends messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,15 +67,6 @@ pub(super) fn mail(it: &mut ConfigReader<'_>, public_url: Option<&str>) -> Optio
     } else {
         user.zip(password_file).map(|(user, file)| LoginConfig::Password { user, file })
     };
-    let greeting_name = greeting_name
-        .or_else(|| public_url.and_then(host_name))
-        .unwrap_or_else(|| from.email.domain().to_owned());
+    let greeting_name = greeting_name.unwrap_or_else(|| mail::greeting_name(public_url, &from));
     Some(MailConfig { host, port, tls, from, greeting_name, login, ca_file })
-}
-
-/// The host of a URL, if it is a name that means the same everywhere.
-fn host_name(url: &str) -> Option<String> {
-    let (_, rest) = url.split_once("://")?;
-    let host = rest.split([':', '/']).next().unwrap_or(rest).to_ascii_lowercase();
-    is_domain(&host).then_some(host)
 }

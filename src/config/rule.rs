@@ -1,7 +1,7 @@
 //! Rules for single values that only the configuration has.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -25,7 +25,6 @@ pub struct ByIndustry {
 /// Names of one certificate; Let's Encrypt allows as many.
 const N_ACME_DOMAINS: RangeInclusive<usize> = 1..=100;
 const NAME_CHARS_MAX: usize = 253;
-const LABEL_CHARS_MAX: usize = 63;
 /// More industries are refused.
 const N_INDUSTRIES_MAX: usize = 100;
 /// The key of the number for all other industries.
@@ -180,24 +179,11 @@ pub(super) fn acme_domains(value: &Value<'_>) -> Ruled<Vec<String>> {
 /// A name of the public DNS, in lower case.
 pub(super) fn domain(value: &Value<'_>) -> Ruled<String> {
     let name = string(value)?.to_lowercase();
-    if !is_domain(&name) {
+    if !mail::is_domain(&name) {
         let sample = "posture.example.com";
         return wrong(value, format!("{name:?} is not a domain name, such as {sample:?}"));
     }
     Ok(name)
-}
-
-/// Returns true for a name in lower case with at least two parts.
-pub(super) fn is_domain(name: &str) -> bool {
-    let is_label = |it: &str| {
-        let fits = |it: u8| it.is_ascii_alphanumeric() || it == b'-';
-        (1..=LABEL_CHARS_MAX).contains(&it.len())
-            && it.bytes().all(fits)
-            && !it.starts_with('-')
-            && !it.ends_with('-')
-    };
-    let is_name = name.len() <= NAME_CHARS_MAX && name.split('.').all(is_label);
-    is_name && name.contains('.') && name.parse::<IpAddr>().is_err()
 }
 
 /// An address that an authority can write to.

@@ -183,7 +183,9 @@ fn distrusted(server: &str, error: &rustls::Error) -> MailFailure {
     #[expect(clippy::wildcard_enum_match_arm, reason = "not ours, and not to be exhausted")]
     let why = match reason {
         CertificateError::UnknownIssuer => {
-            "no trusted authority issued it; name the authority with mail.ca_file".to_owned()
+            "no trusted authority issued it; name the authority with mail.ca_file, or with connect.ca_file if the \
+             server is set in the console"
+                .to_owned()
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "it has expired; renew it on the server".to_owned()

@@ -1,4 +1,4 @@
-//! Messages by SMTP, through the one server that the configuration names.
+//! Messages by SMTP, through one server.
 
 pub mod failure;
 mod letter;
@@ -9,6 +9,8 @@ pub mod trouble;
 
 use std::fmt;
 use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,6 +25,15 @@ pub use send::Sent;
 
 /// Addresses are no longer (RFC 5321, 4.5.3.1).
 pub const ADDRESS_CHARS_MAX: usize = 254;
+/// Names of hosts are no longer, and neither are their parts.
+const DOMAIN_CHARS_MAX: usize = 253;
+const LABEL_CHARS_MAX: usize = 63;
+/// How the encryption of a connection is called.
+pub const TLS: [(&str, MailTls); 3] =
+    [("starttls", MailTls::StartTls), ("implicit", MailTls::Implicit), ("none", MailTls::None)];
+/// How a login is called. `true`: with a token of the Microsoft app.
+pub const LOGINS: [(&str, bool); 2] = [("password", false), ("microsoft_app", true)];
+pub const USER_CHARS: RangeInclusive<usize> = 1..=254;
 /// From the connection to the server's last answer.
 pub const TIMEOUT: Duration = Duration::from_mins(1);
 /// Messages in progress. More wait.
@@ -81,11 +92,11 @@ pub struct Mailer {
 }
 
 impl Mailer {
+    /// `policy`: where the server may be.
+    ///
     /// # Errors
     /// `Internal` if the system starts no threads.
-    pub fn new(options: MailOptions) -> Result<Self> {
-        // The server is in the configuration, so it may be in any network.
-        let policy = EgressPolicy::for_mail();
+    pub fn new(options: MailOptions, policy: EgressPolicy) -> Result<Self> {
         let egress = Egress::new(policy, options.timeout, N_AT_ONCE_MAX)?;
         Ok(Self { options, egress })
     }
@@ -124,6 +135,33 @@ pub fn server(text: &str) -> Option<(String, u16)> {
     };
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'-' | b'_' | b':');
     (!host.is_empty() && host.bytes().all(is_plain)).then(|| (host.to_ascii_lowercase(), port))
+}
+
+/// Returns true for a name in lower case with at least two parts.
+#[must_use]
+pub fn is_domain(name: &str) -> bool {
+    let is_label = |it: &str| {
+        let fits = |it: u8| it.is_ascii_alphanumeric() || it == b'-';
+        (1..=LABEL_CHARS_MAX).contains(&it.len())
+            && it.bytes().all(fits)
+            && !it.starts_with('-')
+            && !it.ends_with('-')
+    };
+    let is_name = name.len() <= DOMAIN_CHARS_MAX && name.split('.').all(is_label);
+    is_name && name.contains('.') && name.parse::<IpAddr>().is_err()
+}
+
+/// What the service calls itself if nobody says: the host of its public address, or else the domain of the sender.
+#[must_use]
+pub fn greeting_name(public_url: Option<&str>, from: &Mailbox) -> String {
+    public_url.and_then(host_name).unwrap_or_else(|| from.email.domain().to_owned())
+}
+
+/// The host of a URL, if it is a name that means the same everywhere.
+fn host_name(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let host = rest.split([':', '/']).next().unwrap_or(rest).to_ascii_lowercase();
+    is_domain(&host).then_some(host)
 }
 
 /// Reads the password from the only line of a file.

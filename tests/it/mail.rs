@@ -1,5 +1,6 @@
 //! Reports by e-mail on schedule, and the mail settings.
 
+mod chosen;
 mod limit;
 mod needs_aiosmtpd;
 mod needs_ipv6;
@@ -116,7 +117,7 @@ fn without_a_server_nothing_can_be_scheduled_and_it_is_said_what_to_set() {
         let answer = posture.operator("POST", path, body);
         assert_eq!(answer.status, 409);
         let said = answer.problem().1;
-        assert!(said.contains("set mail.server and mail.from in posture.toml"), "{said}");
+        assert!(said.contains("set one on the page Settings of the console, or mail.server and mail.from in posture.toml"), "{said}");
     }
 }
 
@@ -166,7 +167,7 @@ fn schedules_that_wait_for_a_server_are_a_notice() {
         assert!(start.elapsed() < WAIT, "no notice");
         std::thread::sleep(LOOK);
     }
-    let said = "mail is not configured, so 1 report on schedule cannot be sent; set mail.server and mail.from";
+    let said = "there is no mail server, so 1 report on schedule cannot be sent; set one on the page Settings of the console, or in posture.toml";
     assert_eq!(notices(&posture)[0]["message"], said);
     let path = format!("/api/report-schedules/{id}");
     assert_eq!(posture.operator("DELETE", &path, &Value::Null).status, 204);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
-use crate::api::wire::body::{Body, example};
+use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::file::Picture;
 use crate::api::wire::param::{Raw, Text};
 use crate::api::wire::problem::Failure;
@@ -19,6 +19,7 @@ use crate::api::wire::reply::{Data, Gone, Null};
 use crate::api::wire::upload::FileBody;
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
+use crate::app::setting::mail::NewMailServer;
 use crate::app::setting::{Effective, LOGO, STORED_LOGO_BYTES_MAX, Source};
 use crate::error::{Error, Result};
 
@@ -78,6 +79,44 @@ pub struct SettingBody {
 
 example!(SettingBody, {"value": "Northwind Managed Services"});
 
+/// The server that sends messages, in place of that of the configuration.
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "MailServer")]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct MailBody {
+    /// Its host and port.
+    server: String,
+    /// `starttls`, often port 587, or `implicit`, often port 465. Default: `starttls`.
+    #[serde(default, deserialize_with = "present")]
+    tls: Option<String>,
+    /// The sender: an address, or a name with the address in angle brackets. Up to 500 characters.
+    from: String,
+    /// What the service calls itself. Default: the host of `server.public_url`, or else the domain of the sender.
+    #[serde(default, deserialize_with = "present")]
+    greeting_name: Option<String>,
+    /// `password`, or `microsoft_app` for Exchange Online. Default: `password`, which without a user is no login.
+    #[serde(default, deserialize_with = "present")]
+    login: Option<String>,
+    /// Up to 254 characters. With `microsoft_app`, the mailbox to send from; default: the sender.
+    #[serde(default, deserialize_with = "present")]
+    user: Option<String>,
+    /// Up to 1,000 characters. Default: the one that was set before for this user of this server. It is never shown.
+    #[serde(default, deserialize_with = "present")]
+    password: Option<String>,
+}
+
+example!(MailBody, {
+    "server": "smtp.example.com:587", "from": "Northwind <reports@northwind.example>",
+    "user": "reports@northwind.example", "password": "correct horse battery",
+});
+
+impl From<MailBody> for NewMailServer {
+    fn from(it: MailBody) -> Self {
+        let MailBody { server, tls, from, greeting_name, login, user, password } = it;
+        Self { server, tls, from, greeting_name, login, user, password }
+    }
+}
+
 fn shown(web: &Web, by: &By<Administer>, key: &str) -> Result<Data<SettingView>> {
     let found = web.app.list_settings(&by.0)?.into_iter().find(|it| it.key == key);
     let found = found.ok_or_else(|| Error::not_found("setting not found"))?;
@@ -135,6 +174,33 @@ impl SettingOperations {
         key: Path<Raw<Text>>,
     ) -> Result<Gone, Failure> {
         web.app.set_setting(&by.0, &key.text, None).await?;
+        Ok(Gone)
+    }
+
+    /// Set the mail server
+    ///
+    /// In place of that of the configuration, at once and until it is removed. One in a private network is allowed if
+    /// `connect.allow_private_networks` has it; authorities of `connect.ca_file` count for its certificate. Returns the options
+    /// of mail as they are in effect. `test_mail` tries it.
+    #[oai(path = "/mail", method = "put", operation_id = "set_mail")]
+    async fn set_mail(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Administer>,
+        body: Body<MailBody>,
+    ) -> Result<Data<Vec<SettingView>>, Failure> {
+        web.app.set_mail(&by.0, body.read()?.into()).await?;
+        let all = web.app.list_settings(&by.0)?.into_iter();
+        let of_mail = all.filter(|it| it.key.starts_with("mail."));
+        Ok(Data::of(&of_mail.map(SettingView::from).collect::<Vec<_>>()))
+    }
+
+    /// Remove the mail server
+    ///
+    /// That of the configuration counts again, if there is one.
+    #[oai(path = "/mail", method = "delete", operation_id = "remove_mail")]
+    async fn remove_mail(&self, web: Held<&Arc<Web>>, by: By<Administer>) -> Result<Gone, Failure> {
+        web.app.remove_mail(&by.0).await?;
         Ok(Gone)
     }
 

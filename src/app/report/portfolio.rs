@@ -227,9 +227,11 @@ impl App {
         limit: u32,
     ) -> Result<Vec<ClientStanding>> {
         let mut clients = self.clients.directory.list();
-        clients.retain(|it| is_active(it) && caller.may_reach(it.id) && list.has(it));
+        clients.retain(|it| is_active(it) && caller.may_reach(it.id));
         let app = Arc::clone(self);
         let read = move |snapshot: &Snapshot| {
+            // Settings of many clients take too long to read for an async thread.
+            clients.retain(|it| list.has(it));
             list.order.sort(&mut clients, snapshot)?;
             let first = list.after.map_or(Ok(0), |it| list.order.place_after(&clients, it))?;
             let wanted = clients.into_iter().skip(first).take(limit as usize);

@@ -1,5 +1,6 @@
 //! The options of the service: what the configuration says, and what administrators set in its place.
 
+pub mod mail;
 mod reason;
 
 use std::collections::BTreeMap;
@@ -127,6 +128,17 @@ impl Set {
         self.rows.get(key).and_then(|it| std::str::from_utf8(&it.value).ok())
     }
 
+    /// As [`Effective`] has it. `None`: it is not set here.
+    fn option(&self, key: &str) -> Option<(Option<String>, Source)> {
+        let row = self.rows.get(key)?;
+        let value = if key == LOGO {
+            Some(format!("({} bytes)", row.value.len()))
+        } else {
+            self.text(key).map(|it| as_toml(it, it.parse::<u32>().is_ok()))
+        };
+        Some((value, Source::Console { by: row.by.clone(), at: row.at }))
+    }
+
     fn number(&self, key: &str) -> Option<u32> {
         self.text(key)?.parse().ok()
     }
@@ -198,19 +210,13 @@ impl App {
     /// `Forbidden` if the caller may not access all clients.
     pub fn list_settings(&self, by: &Caller) -> Result<Vec<Effective>> {
         require_all_clients(by)?;
-        let set = self.settings.now();
+        let (set, mail) = (self.settings.now(), self.mailing.set());
         let effective = |it: &Configured| {
-            let row = set.rows.get(it.key);
-            let value = match row {
-                Some(row) if it.key == LOGO => Some(format!("({} bytes)", row.value.len())),
-                Some(_) => set.text(it.key).map(|it| as_toml(it, it.parse::<u32>().is_ok())),
-                None => shown(it),
-            };
-            let source = match (row, &it.origin) {
-                (Some(row), _) => Source::Console { by: row.by.clone(), at: row.at },
-                (None, Some(origin)) => Source::File(origin.clone()),
-                (None, None) => Source::Default,
-            };
+            let chosen = set.option(it.key).or_else(|| mail::option(mail.as_ref(), it.key));
+            let (value, source) = chosen.unwrap_or_else(|| {
+                let source = it.origin.clone().map_or(Source::Default, Source::File);
+                (shown(it), source)
+            });
             let why_in_file = (!KEYS.contains(&it.key)).then(|| why_in_file(it.key));
             Effective { key: it.key, value, source, why_in_file }
         };

@@ -10,8 +10,13 @@ const REASONS: &[(&str, &str)] = &[
     ("database.", "It says where the database is, which has everything that is set here."),
     ("msp.id", "Other systems know this installation by it."),
     (
+        "mail.password_file",
+        "Over the network, nobody may name a file of the host: the password itself is entered.",
+    ),
+    ("mail.ca_file", "Over the network, nobody may name a file of the host."),
+    (
         "mail.",
-        "The password is in a file that only the host can name, and whoever could change the server would get all reports.",
+        "They count together, and are set together: with set_mail, or above on the page Settings.",
     ),
     ("auth.", "Whoever got hold of one session could turn the second factor off for everybody."),
     ("oidc.", "It decides who is an administrator, which no administrator's session should."),

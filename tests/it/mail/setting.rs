@@ -1,3 +1,3 @@
 //! The mail settings: which servers get a message, and what is said of the others.
 
-mod needs_aiosmtpd;
+pub(super) mod needs_aiosmtpd;

@@ -232,7 +232,8 @@ impl App {
         if let (false, Some(first)) = (self.mailing.mailer().is_ok(), all.first()) {
             let what = reports(all.len());
             let message = format!(
-                "mail is not configured, so {what} on schedule cannot be sent; set mail.server and mail.from"
+                "there is no mail server, so {what} on schedule cannot be sent; set one on the page Settings of the console, \
+                 or in posture.toml"
             );
             self.notices.open(NoticeKind::ReportsNotSent, first.created_at, message);
         } else if let Some(since) = since {

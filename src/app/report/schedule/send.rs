@@ -128,7 +128,7 @@ impl App {
         let mailer = self.mailing.mailer();
         let mailer =
             mailer.map_err(|it| MailFailure::new(MailTrouble::Report, it.message().to_owned()))?;
-        self.send_letter(mailer, &letter).await
+        self.send_letter(&mailer, &letter).await
     }
 
     async fn settle_report(

@@ -1,4 +1,4 @@
-//! What connections sign in with, sealed.
+//! What connections, and the service itself, sign in with, sealed.
 
 use bincode::{Decode, Encode};
 
@@ -16,6 +16,10 @@ pub enum CredentialOwner {
     Connection(ConnectionId),
     /// The app that the managed service provider registered with Microsoft. All connections to Microsoft share it.
     MicrosoftApp,
+    /// The same app with a new certificate, from when it is made until Microsoft knows it.
+    NextMicrosoftApp,
+    /// The server that sends messages, where it is not the configuration's.
+    MailServer,
 }
 
 impl CredentialOwner {
@@ -25,6 +29,8 @@ impl CredentialOwner {
         match self {
             Self::Connection(id) => format!("connection {id}"),
             Self::MicrosoftApp => "microsoft app".to_owned(),
+            Self::NextMicrosoftApp => "next microsoft app".to_owned(),
+            Self::MailServer => "mail server".to_owned(),
         }
     }
 }

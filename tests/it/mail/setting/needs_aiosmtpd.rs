@@ -14,7 +14,7 @@ use crate::mail::server::MailServer;
 use crate::mail::{options, test_mail};
 
 /// A certificate for these names, by this authority, in files; the settings of a server with it.
-fn certified(
+pub(in crate::mail) fn certified(
     folder: &TempDir,
     authority: &rcgen::CertifiedIssuer<'_, KeyPair>,
     name: &str,
