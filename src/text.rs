@@ -70,10 +70,17 @@ pub fn looks(name: &str) -> Vec<String> {
     looks
 }
 
+/// A dot, in names of hosts (RFC 5895).
+const IDEOGRAPHIC_STOP: char = '\u{3002}';
+const DOT_ABOVE: char = '\u{307}';
+
 fn look(name: impl Iterator<Item = char>) -> String {
     let mut key = String::new();
     for character in name {
-        if character.is_whitespace() {
+        let character = if character == IDEOGRAPHIC_STOP { '.' } else { character };
+        if character == DOT_ABOVE {
+            // Nobody sees it on an i, and other letters have become one with theirs.
+        } else if character.is_whitespace() {
             if !key.is_empty() && !key.ends_with(' ') {
                 key.push(' ');
             }

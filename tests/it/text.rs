@@ -51,6 +51,9 @@ fn names_that_look_the_same_are_alike() {
         ("\u{412}ера", "\u{432}ера"),
         ("ΑΣ", "ας"),
         ("Nikon", "\u{39d}ikon"),
+        ("ada@example.com", "ada@example\u{3002}com"),
+        ("ada@example.com", "ada@example\u{ff61}com"),
+        ("vic@example.com", "v\u{130}c@example.com"),
     ] {
         assert!(is_alike(name, same), "{same:?}");
     }

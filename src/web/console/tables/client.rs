@@ -195,7 +195,6 @@ macro_rules! answers {
             Field("active", TrueOrFalse),
             Field("settings.frameworks", Several),
             Field("settings.tags", Lines),
-            Field("settings.scanNetworks", Lines),
             $(Field(concat!("settings.profile.", $name), Text)),*
         ]
     };
@@ -411,6 +410,15 @@ pub(super) const ACTIONS: &[Action] = &[
         target: "/api/report-schedules/:schedule",
         sent: Sending::Nothing,
         then: Then::To("/clients/:client/reports", "The schedule is removed."),
+    },
+    Action {
+        name: "set-scan-networks",
+        path: "/clients/:client/networks",
+        page: "/clients/:client/settings",
+        method: Method::PATCH,
+        target: "/api/clients/:client",
+        sent: Sending::Fields(&[Field("settings.scanNetworks", Lines)]),
+        then: Then::To("/clients/:client/settings", "The networks are set."),
     },
     Action {
         name: "change-client",

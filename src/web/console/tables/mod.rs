@@ -42,6 +42,9 @@ pub(super) enum Need {
     IfThere,
 }
 
+/// They are confirmed with the password although their pages are not: they say whose data it is, and what others may scan.
+const CONFIRMED: [&str; 2] = ["map-organization", "set-scan-networks"];
+
 /// What a form does.
 pub(super) struct Action {
     /// Its name in addresses.
@@ -61,7 +64,7 @@ impl Action {
     /// Returns true if only a user may do it who gave the password a short while ago: it hands something out, or destroys
     /// something, which outlives a session that was stolen.
     pub(super) fn is_guarded(&self, page: &Page) -> bool {
-        page.guarded || self.method == Method::DELETE
+        page.guarded || self.method == Method::DELETE || CONFIRMED.contains(&self.name)
     }
 }
 
