@@ -69,8 +69,7 @@ function refresh(part) {
       const fresh = page.getElementById(part.id);
       if (!answer.ok || answer.redirected || !fresh) return;
       part.replaceWith(fresh);
-      showTimes(fresh);
-      labelCells(fresh);
+      liven(fresh);
       if (fresh.dataset.refresh) refresh(fresh);
     } catch {
       refresh(part);
@@ -78,13 +77,94 @@ function refresh(part) {
   }, Number(part.dataset.refresh) * 1000);
 }
 
+// A button to copy what is to be pasted elsewhere. Browsers give no clipboard to pages without TLS.
+function offerCopy(root) {
+  if (!navigator.clipboard) return;
+  for (const it of root.querySelectorAll("pre[data-copy]")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "quiet";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(it.textContent.trim());
+      button.textContent = "Copied";
+    });
+    it.after(button);
+  }
+}
+
+// Sends a form with one of its files, and shows how much is sent. Returns the page that answers, and its address.
+function send(form, file, shown) {
+  const body = new FormData(form);
+  body.set("file", file);
+  const request = new XMLHttpRequest();
+  const bar = document.createElement("progress");
+  const said = document.createElement("span");
+  bar.setAttribute("aria-label", file.name);
+  shown.replaceChildren(`${file.name} `, bar, " ", said);
+  request.upload.addEventListener("progress", (event) => {
+    bar.value = event.loaded / event.total;
+    said.textContent = event.loaded < event.total ? `${Math.floor((100 * event.loaded) / event.total)} %` : form.dataset.wait;
+  });
+  return new Promise((resolve, reject) => {
+    request.addEventListener("load", () => resolve({ url: new URL(request.responseURL), page: request.response }));
+    request.addEventListener("error", () => reject(new Error("The connection broke off. Try again.")));
+    request.responseType = "document";
+    request.open("POST", form.action);
+    request.send(body);
+  });
+}
+
+// Files go one after another. One that is refused shows the page that says why; several say it in a list.
+async function sendFiles(form, files) {
+  const list = document.createElement("ul");
+  list.setAttribute("role", "status");
+  form.append(list);
+  let there = null;
+  let refused = 0;
+  for (const file of files) {
+    const shown = list.appendChild(document.createElement("li"));
+    try {
+      const { url, page } = await send(form, file, shown);
+      const main = page?.querySelector("main");
+      if (url.href !== form.action) {
+        there = url;
+        shown.replaceChildren(`${file.name}: done`);
+        // Whoever is asked to sign in again sends the rest again.
+        if (!url.searchParams.has("done")) break;
+      } else if (files.length === 1 && main) {
+        document.querySelector("main").replaceWith(main);
+        liven(main);
+        main.querySelector("[role=alert]")?.scrollIntoView();
+        return;
+      } else {
+        refused += 1;
+        shown.replaceChildren(`${file.name}: ${main?.querySelector("[role=alert]")?.textContent.trim() ?? "refused"}`);
+      }
+    } catch (error) {
+      refused += 1;
+      shown.replaceChildren(`${file.name}: ${error.message}`);
+    }
+  }
+  if (there && !refused) window.location.assign(there);
+  form.querySelector("button:not([type])").disabled = false;
+}
+
 // A file can be dropped on its form.
-for (const form of document.querySelectorAll("form[enctype='multipart/form-data']")) {
+function takeFiles(form) {
   const input = form.querySelector("input[type=file]");
   form.addEventListener("dragover", (event) => event.preventDefault());
   form.addEventListener("drop", (event) => {
     event.preventDefault();
     if (event.dataTransfer.files.length) input.files = event.dataTransfer.files;
+  });
+  if (!form.dataset.wait) return;
+  input.multiple = true;
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    form.querySelector("button:not([type])").disabled = true;
+    form.querySelector("ul[role=status]")?.remove();
+    sendFiles(form, Array.from(input.files));
   });
 }
 
@@ -136,6 +216,14 @@ function offerPasskey(form) {
 }
 
 for (const form of document.querySelectorAll("form[data-passkey]")) offerPasskey(form);
-showTimes(document);
-labelCells(document);
+
+// What a part of a page gets when it is shown.
+function liven(root) {
+  showTimes(root);
+  labelCells(root);
+  offerCopy(root);
+  for (const form of root.querySelectorAll("form[enctype='multipart/form-data']")) takeFiles(form);
+}
+
+liven(document);
 for (const part of document.querySelectorAll("[data-refresh][id]")) refresh(part);

@@ -37,6 +37,29 @@ fn a_browser_finds_nothing_wrong_with_any_page() {
     assert!(said.contains(" pages of guides"), "{said}");
 }
 
+#[test]
+#[ignore = "needs Chromium"]
+fn files_are_sent_one_after_another_and_each_says_what_became_of_it() {
+    let posture = Posture::start();
+    add_user(&posture, "ada", "admin", &[]);
+    let client = posture.client("Acme");
+    let folder = tempfile::tempdir().unwrap();
+    let (good, bad) = (folder.path().join("prowler.csv"), folder.path().join("notes.txt"));
+    std::fs::write(&good, crate::manage::prowler(crate::manage::MIXED)).unwrap();
+    std::fs::write(&bad, "nothing that is known").unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/browser/files.py");
+    let address = format!("http://{}", posture.address);
+    let done = Command::new(tool::selenium())
+        .arg(script)
+        .args([&address, "ada", PASSWORD, &client])
+        .args([&good, &bad])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(said.matches("ok: ").count(), 6, "{said}");
+}
+
 /// Lets a browser try passkeys of this user; what it says.
 fn try_passkeys(posture: &Posture, what: &str, user: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/browser/passkey.py");
