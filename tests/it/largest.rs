@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use posture::poll::LONG_POLL;
 use serde_json::{Value, json};
 
 use crate::console::browser::{Browser, add_user};
-use crate::harness::{Answer, Posture};
+use crate::harness::{Answer, Posture, is_long, send};
 use crate::openapi::operations;
 use crate::strangers::world::World;
 
@@ -19,6 +22,9 @@ const QUERY_BYTES: usize = 7_000;
 const N_CLIENTS: usize = 1_000;
 /// So many pages of one kind are looked at.
 const N_PAGES_MAX: usize = 150;
+/// In the long form, `/healthz` is asked so often, first while nothing else goes on for this long.
+const HEALTH_PAUSE: Duration = Duration::from_millis(5);
+const IDLE: Duration = Duration::from_secs(10);
 /// What holds a thread so often in a row is too long.
 const N_TRIES: usize = 3;
 
@@ -86,10 +92,40 @@ fn find_texts(value: &Value, at: String, places: &mut Vec<String>) {
     }
 }
 
+/// The slowest answer of `/healthz` while something goes on.
+fn slowest_health(address: SocketAddr, meanwhile: impl FnOnce()) -> Duration {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            let mut slowest = Duration::ZERO;
+            while !is_over.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                assert_eq!(send(address, "GET", "/healthz", &[], b"").status, 200);
+                slowest = slowest.max(began.elapsed());
+                std::thread::sleep(HEALTH_PAUSE);
+            }
+            slowest
+        });
+        meanwhile();
+        is_over.store(true, Ordering::Relaxed);
+        asking.join().unwrap()
+    })
+}
+
 #[test]
 fn no_field_of_an_operation_holds_an_async_thread() {
     let world = World::new();
     add_clients(&world.posture);
+    if !is_long() {
+        return send_all(&world);
+    }
+    let address = world.posture.address;
+    let idle = slowest_health(address, || std::thread::sleep(IDLE));
+    let busy = slowest_health(address, || send_all(&world));
+    println!("slowest /healthz: {idle:?} idle, {busy:?} beside the largest values");
+}
+
+fn send_all(world: &World) {
     for operation in operations().iter().filter(|it| it.id != "log_out") {
         let (path, body) = world.filled(operation, None, &world.client);
         let parameters = operation.described["parameters"].as_array().cloned().unwrap_or_default();
