@@ -2,15 +2,10 @@
 
 use std::fmt;
 
-use super::microsoft::hasten_waiting;
 use crate::app::App;
-use crate::auth::caller::Caller;
-use crate::blocking;
 use crate::clock::Time;
 use crate::connect::kind::Values;
-use crate::connect::microsoft::{
-    AppCertificate, CLIENT_SECRET, Cloud, KEY_PEM, MicrosoftApp, generate, read_pem,
-};
+use crate::connect::microsoft::MicrosoftApp;
 use crate::error::{Error, Result};
 use crate::secret::Sealer;
 use crate::store::Batch;
@@ -35,28 +30,16 @@ pub struct MicrosoftAppState {
     pub updated_at: Time,
     /// False: the key file cannot open its secret.
     pub is_usable: bool,
+    /// A certificate that Microsoft does not know yet. Until it does, the one before is used.
+    pub next: Option<NextCertificate>,
 }
 
-/// How the app is to prove itself.
-pub enum NewAppKey {
-    /// A key and a certificate are made.
-    Generated,
-    Certificate {
-        certificate_pem: String,
-        key_pem: String,
-    },
-    Secret {
-        secret: String,
-        expires_at: Option<Time>,
-    },
-}
-
-/// The Microsoft app to use from now on.
-pub struct NewMicrosoftApp {
-    pub app_id: String,
-    pub tenant: String,
-    pub cloud: Cloud,
-    pub key: NewAppKey,
+/// A certificate to upload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextCertificate {
+    pub certificate_pem: String,
+    pub fingerprint: [u8; 32],
+    pub expires_at: Time,
 }
 
 /// Hands each sealed value out, to be sealed anew.
@@ -124,50 +107,16 @@ impl App {
         serde_json::from_str(&text).map(Secrets).map_err(|_| locked())
     }
 
-    /// Sets the app that all connections to Microsoft use. Those that waited for it run now.
-    ///
-    /// # Errors
-    /// `Forbidden` if the caller may not access all clients; `Invalid` about the certificate or its key.
-    pub async fn set_microsoft_app(
+    pub(super) fn seal_app(
         &self,
-        by: &Caller,
-        new: NewMicrosoftApp,
-    ) -> Result<MicrosoftAppState> {
-        self.reach_connection(by, None)?;
+        owner: CredentialOwner,
+        app: &MicrosoftApp,
+        secrets: &Secrets,
+        expires_at: Option<Time>,
+    ) -> Credential {
+        let details = serde_json::to_string(app).expect("it has a form in JSON");
         let now = self.clock.now();
-        let NewMicrosoftApp { app_id, tenant, cloud, key } = new;
-        let (certificate, mut secrets, mut expires_at) = match key {
-            NewAppKey::Generated => {
-                let made = blocking::run((), move || generate(now)).await?;
-                (Some(made), Values::new(), None)
-            }
-            NewAppKey::Certificate { certificate_pem, key_pem } => {
-                (Some(read_pem(&certificate_pem, &key_pem)?), Values::new(), None)
-            }
-            NewAppKey::Secret { secret, expires_at } => {
-                (None, Values::from([(CLIENT_SECRET.to_owned(), secret)]), expires_at)
-            }
-        };
-        let mut app =
-            MicrosoftApp { app_id, tenant, cloud, certificate_pem: None, fingerprint: None };
-        if let Some(made) = certificate {
-            let AppCertificate { certificate_pem, key_pem, fingerprint, expires_at: until } = made;
-            secrets.insert(KEY_PEM.to_owned(), key_pem);
-            app.certificate_pem = Some(certificate_pem);
-            app.fingerprint = Some(fingerprint);
-            expires_at = Some(until);
-        }
-        let details = serde_json::to_string(&app).expect("it has a form in JSON");
-        let owner = CredentialOwner::MicrosoftApp;
-        let sealer = &self.connects.sealer;
-        let credential = seal(sealer, owner, &Secrets(secrets), (details, expires_at), now);
-        let write = move |batch: &mut Batch| {
-            batch.put_credential(&credential)?;
-            hasten_waiting(batch, now)
-        };
-        by.acting_on(&self.store).write(write).await?;
-        self.connects.wake();
-        Ok(MicrosoftAppState { app, expires_at, updated_at: now, is_usable: true })
+        seal(&self.connects.sealer, owner, secrets, (details, expires_at), now)
     }
 
     /// The app that all connections to Microsoft use. Everybody may see it: a link for consent has its id.
@@ -185,7 +134,20 @@ impl App {
     pub(super) async fn open_microsoft_app(
         &self,
     ) -> Result<Option<(MicrosoftAppState, Result<Secrets>)>> {
-        let owner = CredentialOwner::MicrosoftApp;
+        let Some((mut state, secrets)) = self.open_app(CredentialOwner::MicrosoftApp).await? else {
+            return Ok(None);
+        };
+        let next = self.open_app(CredentialOwner::NextMicrosoftApp).await?;
+        state.next = next.and_then(|(it, _)| next_certificate(it.app, it.expires_at));
+        Ok(Some((state, secrets)))
+    }
+
+    /// # Errors
+    /// `Internal` if it is damaged.
+    pub(super) async fn open_app(
+        &self,
+        owner: CredentialOwner,
+    ) -> Result<Option<(MicrosoftAppState, Result<Secrets>)>> {
         let Some(found) = self.store.read(move |it| it.find_credential(owner)).await? else {
             return Ok(None);
         };
@@ -195,7 +157,23 @@ impl App {
             expires_at: found.expires_at,
             updated_at: found.updated_at,
             is_usable: secrets.is_ok(),
+            next: None,
         };
         Ok(Some((state, secrets)))
     }
+}
+
+pub(super) fn missing_app() -> Error {
+    Error::not_found("there is no Microsoft app yet")
+}
+
+pub(super) fn next_certificate(
+    app: MicrosoftApp,
+    expires_at: Option<Time>,
+) -> Option<NextCertificate> {
+    Some(NextCertificate {
+        certificate_pem: app.certificate_pem?,
+        fingerprint: app.fingerprint?,
+        expires_at: expires_at?,
+    })
 }

@@ -188,14 +188,21 @@ impl App {
     pub(super) async fn microsoft_key(
         &self,
     ) -> Result<std::result::Result<(MicrosoftAppState, Arc<AppKey>), Unread>> {
-        let Some((state, secrets)) = self.open_microsoft_app().await? else {
+        let Some(it) = self.open_microsoft_app().await? else {
             let why = "there is no Microsoft app yet; set it up on the page Microsoft app of the console, or with \
                        `posture connect m365 init`";
             return Ok(Err(Unread::consent(why)));
         };
-        let key = readable(secrets).and_then(|it| state.app.key(&it));
-        Ok(key.map(|key| (state, Arc::new(key))))
+        Ok(with_key(it))
     }
+}
+
+/// The app, and what it proves itself with.
+pub(super) fn with_key(
+    (state, secrets): (MicrosoftAppState, Result<Secrets>),
+) -> std::result::Result<(MicrosoftAppState, Arc<AppKey>), Unread> {
+    let key = readable(secrets).and_then(|it| state.app.key(&it))?;
+    Ok((state, Arc::new(key)))
 }
 
 fn readable(secrets: Result<Secrets>) -> std::result::Result<Values, Unread> {

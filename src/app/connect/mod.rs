@@ -14,6 +14,7 @@ pub mod org;
 pub mod registry;
 pub mod run;
 pub mod trial;
+pub mod twin;
 
 use std::collections::BTreeMap;
 

@@ -34,6 +34,16 @@ pub(in crate::cli) enum M365Command {
 Example:
   posture connect m365 init --app-id 00000000-1111-2222-3333-444444444444 --tenant msp.example --out posture-app.cer")]
     Init(InitArgs),
+    /// Make a new certificate for the app. The one before is used until `test` finds that Microsoft knows the new one.
+    #[command(after_help = "\
+Example:
+  posture connect m365 renew --out posture-app.cer
+  posture connect m365 test")]
+    Renew {
+        /// Where to write the certificate that is to be uploaded. Default: standard output.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// Show the app.
     Show,
     /// Ask Microsoft whether the app is as it has to be, and read the connections that waited for it.
@@ -82,6 +92,10 @@ pub(in crate::cli) struct InitArgs {
 pub(super) fn run(options: &Config, json: bool, command: M365Command) -> Result<()> {
     match command {
         M365Command::Init(args) => init(options, json, args),
+        M365Command::Renew { out } => {
+            let renew = Call::of("POST", "/api/microsoft-app/renew", &json!({}));
+            with_certificate(options, json, out.as_deref(), renew)
+        }
         M365Command::Show => show(json, &call(options, Call::get("/api/microsoft-app"))?),
         M365Command::Test => {
             test(json, &call(options, Call::of("POST", "/api/microsoft-app/test", &json!({})))?)
@@ -103,30 +117,41 @@ fn init(options: &Config, json: bool, args: InitArgs) -> Result<()> {
         ("clientSecret", read(args.secret_file)?),
         ("secretExpiresAt", args.secret_expires_at.map(Value::from)),
     ]);
+    with_certificate(
+        options,
+        json,
+        args.out.as_deref(),
+        Call::of("PUT", "/api/microsoft-app", &new),
+    )
+}
+
+/// Calls what makes a certificate, and writes that to the file.
+fn with_certificate(options: &Config, json: bool, out: Option<&Path>, made_by: Call) -> Result<()> {
     let unwritable = |error| {
-        let shown = args.out.as_deref().unwrap_or(Path::new("")).display();
+        let shown = out.unwrap_or(Path::new("")).display();
         Error::invalid(format!("cannot write {shown}: {error}"))
     };
     // Before the app is set: the certificate that Microsoft knows would be gone.
-    let out = args.out.as_ref().map(|it| {
+    let opened = out.map(|it| {
         let is_new = !it.exists();
         fs::OpenOptions::new().create(true).append(true).open(it).map(|_| (it, is_new))
     });
-    let out = out.transpose().map_err(unwritable)?;
-    let answer = call(options, Call::of("PUT", "/api/microsoft-app", &new)).inspect_err(|_| {
-        if let Some((file, true)) = out {
+    let opened = opened.transpose().map_err(unwritable)?;
+    let answer = call(options, made_by).inspect_err(|_| {
+        if let Some((file, true)) = opened {
             drop(fs::remove_file(file));
         }
     })?;
-    let certificate = answer["data"]["certificatePem"].as_str();
-    match (out, certificate) {
+    let next = answer["data"]["newCertificate"]["certificatePem"].as_str();
+    let certificate = next.or(answer["data"]["certificatePem"].as_str());
+    match (opened, certificate) {
         (Some((file, _)), Some(certificate)) => fs::write(file, certificate).map_err(unwritable)?,
         (Some((file, true)), None) => drop(fs::remove_file(file)),
         (Some((_, false)) | None, _) => (),
     }
     show(json, &answer)?;
     if let (false, Some(certificate)) = (json, certificate) {
-        match &args.out {
+        match out {
             Some(file) => print::line(&format!(
                 "upload {} to the app registration, under Certificates & secrets, then run `posture connect m365 test`",
                 file.display()

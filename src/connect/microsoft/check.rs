@@ -116,7 +116,15 @@ fn permissions(registered: &Value, graph: &Value) -> Found {
         ));
     }
     let is_more = |it: &&String| PERMISSIONS.iter().all(|known| known.name != it.as_str());
-    let more = asked.iter().filter(is_more).cloned().collect::<Vec<_>>().join(", ");
+    let (reading, more_than_reading): (Vec<&str>, Vec<&str>) =
+        asked.iter().filter(is_more).map(String::as_str).partition(|it| only_reads(it));
+    if !more_than_reading.is_empty() {
+        let more = more_than_reading.join(", ");
+        return Err(format!(
+            "{more} can do more than read, and nothing needs it: clients would consent to it; under API permissions, remove it"
+        ));
+    }
+    let more = reading.join(", ");
     let mut said = "all permissions are there".to_owned();
     if !left_out.is_empty() {
         said = format!("{said}, but for {left_out}, which is optional");
@@ -125,6 +133,11 @@ fn permissions(registered: &Value, graph: &Value) -> Found {
         said = format!("{said}; {more} can be removed, because nothing needs it");
     }
     Ok(said)
+}
+
+/// Whether the name of a permission says so, like `User.Read.All`.
+fn only_reads(permission: &str) -> bool {
+    permission.split('.').skip(1).any(|it| it == "Read" || it == "ReadBasic")
 }
 
 /// Microsoft writes ids in either case.

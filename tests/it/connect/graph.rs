@@ -182,7 +182,11 @@ impl Answers {
     /// The app is registered with these permissions.
     pub fn register(&self, permissions: &[&str]) {
         let id = |n: usize| format!("AAAAAAAA-0000-4000-8000-{n:012}");
-        let all: Vec<&str> = PERMISSIONS.iter().map(|it| it.name).chain(["Mail.Read"]).collect();
+        let all: Vec<&str> = PERMISSIONS
+            .iter()
+            .map(|it| it.name)
+            .chain(["Mail.Read", "Directory.ReadWrite.All", "Mail.Send"])
+            .collect();
         let role = |(n, name): (usize, &&str)| json!({"id": id(n), "value": name});
         let roles: Vec<Value> = all.iter().enumerate().map(role).collect();
         self.object(

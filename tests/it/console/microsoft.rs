@@ -73,7 +73,7 @@ fn connect(browser: &mut Browser, client: &str) -> String {
 struct Desk {
     graph: Graph,
     folder: Folder,
-    _server: Server,
+    server: Server,
     browser: Browser,
     id: String,
 }
@@ -90,7 +90,7 @@ impl Desk {
         add_user(&folder, "ada", "admin");
         let mut browser = Browser::signed_in(server.address, "ada");
         let id = connect(&mut browser, &client);
-        Self { graph, folder, _server: server, browser, id }
+        Self { graph, folder, server, browser, id }
     }
 
     fn connection(&self) -> Value {
@@ -146,10 +146,11 @@ fn a_browser_alone_leads_from_an_app_to_a_first_read() {
     desk.set_app();
     let file = desk.browser.get("/microsoft-app/certificate");
     let name = file.header("content-disposition").unwrap();
-    assert!(name.starts_with("attachment; filename=\"posture-app.cer\""), "{name}");
     assert!(!file.text().contains("PRIVATE KEY"));
     let certificate = CertificateDer::from_pem_slice(&file.body).unwrap();
     let fingerprint = hex::encode(Sha256::digest(&certificate));
+    let named = format!("attachment; filename=\"posture-app-{}.cer\"", &fingerprint[..8]);
+    assert!(name.starts_with(&named), "{name}");
     shows(&desk.browser.get("/microsoft-app"), &[&fingerprint, "expires", "Renew the certificate"]);
     let is_asked = wait_until(WAIT, || desk.connection()["waitsFor"] == "consent");
     assert!(is_asked, "it was tried at once: {}", desk.connection());
@@ -167,16 +168,106 @@ fn a_browser_alone_leads_from_an_app_to_a_first_read() {
     let page = desk.page().text();
     assert!(page.contains("Consent link") && !page.contains("A text to send"), "{page}");
 
-    // A new certificate, of the same app.
-    let same = [("appId", APP), ("tenant", TENANT), ("cloud", "global")];
-    let renewed = desk.send("/microsoft-app/renew", &same);
-    assert_eq!(renewed.header("location"), Some("/microsoft-app?done=renew-microsoft-app"));
-    assert_ne!(desk.browser.get("/microsoft-app/certificate").body, file.body);
-    assert_eq!(desk.connection()["health"], "healthy");
     let log = desk.folder.ask("/api/audit?limit=100").to_string();
     for action in ["PUT /api/microsoft-app", "POST /api/microsoft-app/test"] {
         assert!(log.contains(action), "{action}: {log}");
     }
+}
+
+#[test]
+fn a_new_certificate_replaces_the_old_one_when_microsoft_knows_it() {
+    let mut desk = Desk::new();
+    desk.set_app();
+    desk.graph.answers.set("token", token());
+    let app = |desk: &Desk| desk.folder.ask("/api/microsoft-app")["data"].clone();
+    let old = app(&desk);
+    let renewed = desk.send("/microsoft-app/renew", &[]);
+    assert_eq!(renewed.header("location"), Some("/microsoft-app?done=renew-microsoft-app"));
+    let both = app(&desk);
+    let next = both["newCertificate"].clone();
+    assert_eq!(
+        (&both["fingerprint"], &both["expiresAt"]),
+        (&old["fingerprint"], &old["expiresAt"])
+    );
+    assert_ne!(next["fingerprint"], old["fingerprint"]);
+    let file = desk.browser.get("/microsoft-app/certificate").text();
+    assert_eq!(file, next["certificatePem"].as_str().unwrap());
+    let page = desk.browser.get("/microsoft-app");
+    shows(&page, &["waits to be uploaded", next["fingerprint"].as_str().unwrap()]);
+
+    desk.graph.answers.set("token", unknown_certificate());
+    desk.test(&["until Microsoft knows the new certificate, the one before is used"]);
+    assert_eq!(app(&desk), both);
+    desk.graph.answers.set("token", token());
+    desk.test(&["Microsoft lets the app in"]);
+    let known = app(&desk);
+    assert_eq!(known["fingerprint"], next["fingerprint"]);
+    assert_eq!(known["expiresAt"], next["expiresAt"]);
+    assert_eq!((&known["newCertificate"], &known["usable"]), (&Value::Null, &json!(true)));
+    desk.test(&["Microsoft lets the app in"]);
+    // Another app has no use for it.
+    assert_eq!(desk.send("/microsoft-app/renew", &[]).status, 303);
+    desk.set_app();
+    assert_eq!(app(&desk)["newCertificate"], Value::Null);
+}
+
+#[test]
+fn ids_are_corrected_without_a_new_certificate() {
+    let mut desk = Desk::new();
+    let early = desk.send("/microsoft-app/ids", &[("tenant", TENANT)]);
+    assert_eq!(early.status, 404, "{}", early.text());
+    desk.set_app();
+    assert_eq!(desk.send("/microsoft-app/renew", &[]).status, 303);
+    let before = desk.folder.ask("/api/microsoft-app")["data"].clone();
+    let other = [("appId", "00000000-1111-2222-3333-555555555555"), ("tenant", "Other.example")];
+    let done = desk.send("/microsoft-app/ids", &other);
+    assert_eq!(done.header("location"), Some("/microsoft-app?done=change-microsoft-app"));
+    let mut expected = before;
+    let after = desk.folder.ask("/api/microsoft-app")["data"].clone();
+    expected["appId"] = json!(other[0].1);
+    expected["tenant"] = json!("other.example");
+    expected["updatedAt"] = after["updatedAt"].clone();
+    assert_eq!(after, expected);
+    desk.graph.answers.set("token", token());
+    desk.graph.answers.set("token of other.example", token());
+    desk.test(&["Microsoft lets the app in to other.example"]);
+    shows(&desk.send("/microsoft-app/ids", &[("appId", "x")]), &["application (client) id"]);
+}
+
+#[test]
+fn a_wrong_tenant_is_seen_and_corrected() {
+    let mut desk = Desk::new();
+    let birch = desk.folder.client("Birch");
+    let other = connect(&mut desk.browser, &birch);
+    let own = desk.connection();
+    let page = desk.browser.get(&format!("/connections/{other}"));
+    shows(
+        &page,
+        &["A connection of another client reads the same", &format!("/connections/{}", desk.id)],
+    );
+    assert_eq!(own["twins"][0], json!({"connectionId": other, "clientId": birch}));
+    let token = desk.browser.token("/microsoft-app");
+    let path = format!("/connections/{other}/settings");
+    let form = [("token", &*token), ("name", "Birch 365"), ("settings.tenant", "birch.example")];
+    let changed = desk.browser.post(&path, &form);
+    let there = format!("/connections/{other}?done=change-connection");
+    assert_eq!(changed.header("location"), Some(&*there), "{}", changed.text());
+    shows(&desk.browser.get(&there), &["birch.example", "Birch 365"]);
+    assert_eq!(desk.connection()["twins"], json!([]));
+    // Who may not see the other client does not learn that it reads the same.
+    let form = [("token", &*token), ("settings.tenant", "acme.example")];
+    assert_eq!(desk.browser.post(&path, &form).status, 303);
+    let viewer = json!({
+        "email": "vi@example.com", "username": "vi", "role": "viewer", "password": PASSWORD,
+        "clientIds": [birch],
+    });
+    let json = [("Content-Type", "application/json")];
+    let body = viewer.to_string();
+    let made = send_socket(&desk.folder.socket(), "POST", "/api/users", &json, body.as_bytes());
+    assert_eq!(made.status, 201, "{}", made.text());
+    let browser = Browser::signed_in(desk.server.address, "vi");
+    let page = browser.get(&format!("/connections/{other}")).text();
+    assert!(page.contains("acme.example") && !page.contains("reads the same"), "{page}");
 }
 
 #[test]
@@ -211,6 +302,10 @@ fn a_test_of_the_app_says_of_each_step_what_to_do() {
         "but for UserAuthenticationMethod.Read.All, which is optional",
         "Mail.Read can be removed",
     ]);
+    let all = PERMISSIONS.iter().map(|it| it.name);
+    let writing = ["Directory.ReadWrite.All", "Mail.Send"];
+    desk.graph.answers.register(&all.chain(writing).collect::<Vec<_>>());
+    desk.test(&["Directory.ReadWrite.All, Mail.Send can do more than read", "remove it"]);
 }
 
 #[test]

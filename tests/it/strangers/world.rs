@@ -278,6 +278,8 @@ impl World {
             "set_microsoft_app" => microsoft_app(),
             "put_connection_mapping" => kind_mapping(),
             "set_setting" => json!({"value": "Canary"}),
+            "change_microsoft_app" => json!({"tenant": "canary.example"}),
+            "set_mail" => json!({"server": "127.77.0.1:25", "from": "canary@example.com"}),
             "set_logo" => return (path, LOGO.to_vec()),
             "add_webhook" => json!({"url": NOBODY, "events": ["all"]}),
             "change_webhook" => json!({"description": "renamed"}),

@@ -19,8 +19,8 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
-use crate::app::connect::credential::{MicrosoftAppState, NewAppKey, NewMicrosoftApp};
-use crate::app::connect::microsoft::AppTest;
+use crate::app::connect::credential::{MicrosoftAppState, NextCertificate};
+use crate::app::connect::microsoft::{AppChange, AppTest, NewAppKey, NewMicrosoftApp};
 use crate::connect::kind::{FieldRule, is_id};
 use crate::connect::microsoft::Cloud;
 use crate::connect::microsoft::check::Found;
@@ -46,6 +46,30 @@ pub struct AppView {
     /// False: posture.key cannot open its key.
     usable: bool,
     updated_at: When,
+    /// A new certificate that is to be uploaded. The one before is used until a test of the app shows that Microsoft knows it.
+    /// Null: there is none.
+    new_certificate: Null<NewCertificateView>,
+}
+
+/// A certificate that is to be uploaded to the app registration.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "MicrosoftAppNewCertificate")]
+#[serde(rename_all = "camelCase")]
+pub struct NewCertificateView {
+    certificate_pem: String,
+    /// SHA-256 of the certificate, in hexadecimal digits.
+    fingerprint: String,
+    expires_at: When,
+}
+
+impl From<NextCertificate> for NewCertificateView {
+    fn from(it: NextCertificate) -> Self {
+        Self {
+            certificate_pem: it.certificate_pem,
+            fingerprint: hex::encode(it.fingerprint),
+            expires_at: When(it.expires_at),
+        }
+    }
 }
 
 impl From<MicrosoftAppState> for AppView {
@@ -59,6 +83,7 @@ impl From<MicrosoftAppState> for AppView {
             expires_at: it.expires_at.map(When).into(),
             usable: it.is_usable,
             updated_at: When(it.updated_at),
+            new_certificate: it.next.map(NewCertificateView::from).into(),
         }
     }
 }
@@ -99,19 +124,51 @@ fn cloud(word: Option<&str>) -> Result<Cloud> {
     word.map_or(Ok(Cloud::Global), of)
 }
 
+fn app_id(given: &str) -> Result<String> {
+    let id = given.trim().to_ascii_lowercase();
+    if is_id(&id) {
+        return Ok(id);
+    }
+    let rule = "must be the application (client) id, like 00000000-1111-2222-3333-444444444444";
+    Err(Error::invalid_field("appId", rule))
+}
+
+fn tenant(given: &str) -> Result<String> {
+    FieldRule::Tenant.check(given).map_err(|rule| Error::invalid_field("tenant", rule))
+}
+
+/// What is to be corrected of the app. Its credential stays.
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "MicrosoftAppCorrection")]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct AppChangeBody {
+    /// Application (client) id, as the app registration shows it.
+    #[serde(default, deserialize_with = "present")]
+    app_id: Option<String>,
+    /// Your own tenant: its id, or a domain of it.
+    #[serde(default, deserialize_with = "present")]
+    tenant: Option<String>,
+    /// `global`, `us_gov`, `us_dod` or `china`.
+    #[serde(default, deserialize_with = "present")]
+    cloud: Option<String>,
+}
+
+example!(AppChangeBody, {"tenant": "msp.example"});
+
+impl AppChangeBody {
+    fn change(self) -> Result<AppChange> {
+        Ok(AppChange {
+            app_id: self.app_id.as_deref().map(app_id).transpose()?,
+            tenant: self.tenant.as_deref().map(tenant).transpose()?,
+            cloud: self.cloud.as_deref().map(|it| cloud(Some(it))).transpose()?,
+        })
+    }
+}
+
 impl AppBody {
     fn new_app(self) -> Result<NewMicrosoftApp> {
-        let checked = |field: &'static str, value: &str| {
-            FieldRule::Tenant.check(value).map_err(|rule| Error::invalid_field(field, rule))
-        };
         let refused = |field: &'static str, rule: &str| Err(Error::invalid_field(field, rule));
-        let app_id = self.app_id.trim().to_ascii_lowercase();
-        if !is_id(&app_id) {
-            let rule =
-                "must be the application (client) id, like 00000000-1111-2222-3333-444444444444";
-            return refused("appId", rule);
-        }
-        let tenant = checked("tenant", &self.tenant)?;
+        let (app_id, tenant) = (app_id(&self.app_id)?, tenant(&self.tenant)?);
         let cloud = cloud(self.cloud.as_deref())?;
         let expires_at = self.secret_expires_at.map(|it| it.0);
         let key = match (self.certificate_pem, self.key_pem, self.client_secret) {
@@ -223,8 +280,8 @@ impl From<AppTest> for AppTestView {
     }
 }
 
-/// What the certificate is called as a file.
-const CERTIFICATE_NAME: &str = "posture-app.cer";
+/// Digits of its fingerprint in the name of the certificate's file: a browser keeps older ones.
+const N_NAME_DIGITS: usize = 8;
 
 fn missing() -> Error {
     Error::not_found("there is no Microsoft app yet")
@@ -263,9 +320,36 @@ impl MicrosoftAppOperations {
         Ok(Data::of(&AppView::from(web.app.set_microsoft_app(&by.0, new).await?)))
     }
 
+    /// Change the Microsoft app
+    ///
+    /// Corrects its ids or its cloud. Its certificate or secret stays, so nothing has to be uploaded again.
+    #[oai(path = "/microsoft-app", method = "patch", operation_id = "change_microsoft_app")]
+    async fn change_microsoft_app(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Administer>,
+        body: Body<AppChangeBody>,
+    ) -> Result<Data<AppView>, Failure> {
+        let change = body.read()?.change()?;
+        Ok(Data::of(&AppView::from(web.app.change_microsoft_app(&by.0, change).await?)))
+    }
+
+    /// Renew the certificate of the Microsoft app
+    ///
+    /// Makes one that is valid for a year, for the same app. Upload it to the app registration, then test the app: the one before
+    /// is used until the test shows that Microsoft knows the new one.
+    #[oai(path = "/microsoft-app/renew", method = "post", operation_id = "renew_microsoft_app")]
+    async fn renew_microsoft_app(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Administer>,
+    ) -> Result<Data<AppView>, Failure> {
+        Ok(Data::of(&AppView::from(web.app.renew_microsoft_app(&by.0).await?)))
+    }
+
     /// Get the certificate of the Microsoft app
     ///
-    /// As a file, to upload to the app registration. The key is never shown.
+    /// As a file, to upload to the app registration: the new one, if there is one. The key is never shown.
     #[oai(
         path = "/microsoft-app/certificate",
         method = "get",
@@ -278,9 +362,12 @@ impl MicrosoftAppOperations {
     ) -> Result<Attachment, Failure> {
         let found = web.app.microsoft_app().await?.ok_or_else(missing)?;
         let secret = || Error::not_found("the app has a client secret and no certificate");
-        let pem = found.app.certificate_pem.ok_or_else(secret)?;
+        let next = found.next.map(|it| (it.certificate_pem, it.fingerprint));
+        let used = found.app.certificate_pem.zip(found.app.fingerprint);
+        let (pem, fingerprint) = next.or(used).ok_or_else(secret)?;
+        let name = format!("posture-app-{}.cer", &hex::encode(fingerprint)[..N_NAME_DIGITS]);
         let (n_bytes, pem) = (pem.len() as u64, Bytes::from(pem));
-        Ok(Attachment::of(CERTIFICATE_NAME, n_bytes, stream::iter([Ok(pem)])))
+        Ok(Attachment::of(&name, n_bytes, stream::iter([Ok(pem)])))
     }
 
     /// Get what to register with Microsoft
@@ -308,7 +395,8 @@ impl MicrosoftAppOperations {
     /// Test the Microsoft app
     ///
     /// Asks Microsoft, in your own tenant, whether it lets the app in, and how it is registered. Nothing of a client is read.
-    /// If the app is let in, connections that waited for it run at once.
+    /// If the app is let in, connections that waited for it run at once. If there is a new certificate, it is tried, and takes the
+    /// place of the one before once Microsoft knows it.
     #[oai(path = "/microsoft-app/test", method = "post", operation_id = "test_microsoft_app")]
     async fn test_microsoft_app(
         &self,

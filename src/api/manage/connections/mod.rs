@@ -22,15 +22,29 @@ use crate::api::wire::param::{Cursor, Id, Raw, Text, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made, StretchReply};
 use crate::api::{Group, Web};
+use crate::auth::caller::Caller;
 use crate::error::Result;
 use crate::id::ConnectionId;
 use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::global::connection::ConnectionWithRun;
 
-async fn shown(web: &Web, it: ConnectionWithRun) -> Result<ConnectionView> {
-    let mut consents = web.app.consents(std::slice::from_ref(&it)).await?;
-    let consent = consents.remove(&it.connection.id).unwrap_or_default();
-    ConnectionView::of(it, consent)
+async fn shown(web: &Web, by: &Caller, it: ConnectionWithRun) -> Result<ConnectionView> {
+    Ok(all_shown(web, by, vec![it]).await?.remove(0))
+}
+
+async fn all_shown(
+    web: &Web,
+    by: &Caller,
+    all: Vec<ConnectionWithRun>,
+) -> Result<Vec<ConnectionView>> {
+    let mut consents = web.app.consents(&all).await?;
+    let mut twins = web.app.twins(by, &all).await?;
+    let view = |it: ConnectionWithRun| {
+        let id = it.connection.id;
+        let twins = twins.remove(&id).unwrap_or_default();
+        ConnectionView::of(it, consents.remove(&id).unwrap_or_default(), twins)
+    };
+    all.into_iter().map(view).collect()
 }
 
 pub struct Connections;
@@ -74,12 +88,7 @@ impl Connections {
         let all = web.app.list_connections(&by.0, (client, kinds), (after, limit + 1)).await?;
         let Stretch { items: all, next } =
             Stretch::of(all, limit, |it| it.connection.id.to_string());
-        let mut consents = web.app.consents(&all).await?;
-        let view = |it: ConnectionWithRun| {
-            let consent = consents.remove(&it.connection.id).unwrap_or_default();
-            ConnectionView::of(it, consent)
-        };
-        let items = all.into_iter().map(view).collect::<Result<_>>()?;
+        let items = all_shown(&web, &by.0, all).await?;
         Ok(StretchReply::of(&Stretch { items, next }))
     }
 
@@ -96,7 +105,7 @@ impl Connections {
     ) -> Result<Made<ConnectionView>, Failure> {
         let new = body.read()?.new_connection();
         let added = web.app.add_connection(&by.0, new).await?;
-        Ok(Made::Added(shown(&web, added).await?))
+        Ok(Made::Added(shown(&web, &by.0, added).await?))
     }
 
     /// Get a connection
@@ -110,7 +119,7 @@ impl Connections {
         #[oai(name = "connectionId")] connection_id: Path<Raw<Id>>,
     ) -> Result<Data<ConnectionView>, Failure> {
         let found = web.app.get_connection(&by.0, connection_id.read()?).await?;
-        Ok(Data::of(&shown(&web, found).await?))
+        Ok(Data::of(&shown(&web, &by.0, found).await?))
     }
 
     /// Change a connection
@@ -132,7 +141,7 @@ impl Connections {
         let id = connection_id.read::<ConnectionId>()?;
         let change = || Ok(body.read()?.change());
         let changed = web.app.change_connection(&by.0, id, change).await?;
-        Ok(Data::of(&shown(&web, changed).await?))
+        Ok(Data::of(&shown(&web, &by.0, changed).await?))
     }
 
     /// Remove a connection
@@ -169,7 +178,7 @@ impl Connections {
         #[oai(name = "connectionId")] connection_id: Path<Raw<Id>>,
     ) -> Result<Data<ConnectionView>, Failure> {
         let due = web.app.hasten_connection(&by.0, connection_id.read()?).await?;
-        Ok(Data::of(&shown(&web, due).await?))
+        Ok(Data::of(&shown(&web, &by.0, due).await?))
     }
 
     /// Test a connection

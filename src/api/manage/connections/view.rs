@@ -10,6 +10,7 @@ use crate::api::wire::reply::Null;
 use crate::api::wire::view::{Uid, When};
 use crate::app::connect::consent::Consent;
 use crate::app::connect::trial::{Foreseen, Trial};
+use crate::app::connect::twin::Twin;
 use crate::connect::kind::{Field, FieldRule, Kind, KindScope, uses_microsoft_app};
 use crate::connect::reading::{Group as ReadGroup, Org};
 use crate::connect::settings::Settings;
@@ -52,8 +53,30 @@ pub(super) struct ConnectionView {
     next_run_at: Null<When>,
     /// What the last run read, by part of the environment. Empty until the first run has ended.
     parts: Vec<PartView>,
+    /// Other connections that you may see and that read the same: of the same kind, with the same settings. One of them may be at
+    /// the wrong client.
+    twins: Vec<TwinView>,
     created_at: When,
     updated_at: When,
+}
+
+/// A connection that reads the same.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ConnectionTwin")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TwinView {
+    connection_id: Uid,
+    /// Null: it is your own tool.
+    client_id: Null<Uid>,
+}
+
+impl From<Twin> for TwinView {
+    fn from(it: Twin) -> Self {
+        Self {
+            connection_id: Uid::of(it.id.as_bytes()),
+            client_id: it.client.map(|it| Uid::of(it.as_bytes())).into(),
+        }
+    }
 }
 
 /// A part of an environment that is read on its own.
@@ -117,7 +140,7 @@ impl From<GroupRun> for PartView {
 }
 
 impl ConnectionView {
-    pub(super) fn of(it: ConnectionWithRun, consent: Consent) -> Result<Self> {
+    pub(super) fn of(it: ConnectionWithRun, consent: Consent, twins: Vec<Twin>) -> Result<Self> {
         let health = it.health().to_owned();
         let ConnectionWithRun { connection, run, due } = it;
         let settings = Settings::parse(&connection.settings)?;
@@ -144,6 +167,7 @@ impl ConnectionView {
                 .filter(|it| !it.streams.is_empty())
                 .map(PartView::from)
                 .collect(),
+            twins: twins.into_iter().map(TwinView::from).collect(),
             created_at: When(connection.created_at),
             updated_at: When(connection.updated_at),
         })

@@ -32,6 +32,7 @@ pub(super) const PAGES: &[Page] = &[
             read("connection", "/api/connections/:connection"),
             read_if_there("organizations", "/api/connections/:connection/organizations"),
             read("clients", "/api/clients?limit=100"),
+            KINDS,
         ],
         guarded: false,
     },
@@ -46,6 +47,9 @@ pub(super) const PAGES: &[Page] = &[
         guarded: true,
     },
 ];
+
+/// What the app is.
+const APP_IDS: &[Field] = &[Field("appId", Text), Field("tenant", Text), Field("cloud", Text)];
 
 /// What is entered for the app. Without a certificate and a secret, a certificate is made.
 const APP_FIELDS: &[Field] = &[
@@ -103,6 +107,19 @@ pub(super) const ACTIONS: &[Action] = &[
         then: Then::To("/connections/:connection", "The organization is mapped."),
     },
     Action {
+        name: "change-connection",
+        path: "/connections/:connection/settings",
+        page: "/connections/:connection",
+        method: Method::PATCH,
+        target: "/api/connections/:connection",
+        sent: Sending::Fields(&[
+            Field("name", Text),
+            Field("domains", LinesIfAny),
+            Field("settings", Nested),
+        ]),
+        then: Then::To("/connections/:connection", "The connection is changed, and is read anew."),
+    },
+    Action {
         name: "pause-connection",
         path: "/connections/:connection/pause",
         page: "/connections/:connection",
@@ -136,15 +153,24 @@ pub(super) const ACTIONS: &[Action] = &[
         ),
     },
     Action {
+        name: "change-microsoft-app",
+        path: "/microsoft-app/ids",
+        page: "/microsoft-app",
+        method: Method::PATCH,
+        target: "/api/microsoft-app",
+        sent: Sending::Fields(APP_IDS),
+        then: Then::To("/microsoft-app", "The ids are corrected. Test the app again."),
+    },
+    Action {
         name: "renew-microsoft-app",
         path: "/microsoft-app/renew",
         page: "/microsoft-app",
-        method: Method::PUT,
-        target: "/api/microsoft-app",
-        sent: Sending::Fields(APP_FIELDS),
+        method: Method::POST,
+        target: "/api/microsoft-app/renew",
+        sent: Sending::Nothing,
         then: Then::To(
             "/microsoft-app",
-            "A new certificate is made. Upload it now: until then, no Microsoft tenant can be read.",
+            "A new certificate is made. Upload it, then test the app. The one before is used until then.",
         ),
     },
     Action {
