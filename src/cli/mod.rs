@@ -272,6 +272,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
         listen: options.server.listen,
         certificate: options.server.certificate.as_ref().map(certificate_source).transpose()?,
         http_listen: options.server.http_listen,
+        listen_socket: options.server.listen_socket.clone(),
         metrics_token: None,
         dir: options.data.dir.clone(),
         key_file: options.data.key_file.clone(),

@@ -20,6 +20,8 @@ use crate::paper::Language;
 use crate::store::global::user::Role;
 use crate::toml_reader::{Problem, list, number, text, word};
 
+/// Permissions of the socket for a proxy: as the owner, the group, or all users of the machine.
+const SOCKET_MODES: [(&str, u32); 3] = [("600", 0o600), ("660", 0o660), ("666", 0o666)];
 const ROLES: [(&str, Role); 3] =
     [("viewer", Role::Viewer), ("analyst", Role::Analyst), ("admin", Role::Admin)];
 const N_ROLES: RangeInclusive<usize> = 0..=ROLES.len();
@@ -98,6 +100,8 @@ pub struct Server {
     pub public_url: Option<String>,
     /// Peers whose forwarding header is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
+    /// A socket for a proxy on this machine, and its permissions.
+    pub listen_socket: Option<(PathBuf, u32)>,
     /// How long a trusted proxy may keep an idle connection.
     pub proxy_idle_timeout_s: u32,
     /// Open connections of one address that is neither loopback nor a trusted proxy.
@@ -364,13 +368,23 @@ fn server(it: &mut ConfigReader<'_>) -> Server {
     let files = files.map(|(certificate, key)| CertificateConfig::Files { certificate, key });
     let acme =
         domains.map(|domains| CertificateConfig::Acme { domains, email, directory, ca_file });
+    let socket = it.find("server.listen_socket", path);
+    let mode = it.get("server.listen_socket_mode", word(&SOCKET_MODES));
+    let trusted_proxies = it.get("server.trusted_proxies", list(N_NETWORKS, network));
+    if socket.is_some() && !trusted_proxies.iter().any(|it| it.contains(Ipv4Addr::LOCALHOST.into()))
+    {
+        let rule = "needs \"127.0.0.1\" in server.trusted_proxies: what comes over the socket counts as from there";
+        it.clash(&["server.listen_socket", "server.trusted_proxies"], rule);
+    }
+    let listen_socket = socket.map(|it| (it, mode));
     Server {
         listen,
         certificate: files.or(acme),
         http_listen,
         metrics_token_file: it.find("server.metrics_token_file", path),
         public_url: it.find("server.public_url", public_url),
-        trusted_proxies: it.get("server.trusted_proxies", list(N_NETWORKS, network)),
+        trusted_proxies,
+        listen_socket,
         proxy_idle_timeout_s: it.get("server.proxy_idle_timeout_s", number(PROXY_IDLE_S)),
         connections_per_address: it.get("server.connections_per_address", number(CONNECTIONS)),
     }

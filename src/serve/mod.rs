@@ -53,6 +53,8 @@ pub struct ServeOptions {
     pub certificate: Option<CertificateSource>,
     /// Where plain HTTP is led to HTTPS. Only together with a certificate.
     pub http_listen: Option<SocketAddr>,
+    /// A socket with these permissions, for a proxy on this machine. It serves plain HTTP.
+    pub listen_socket: Option<(PathBuf, u32)>,
     /// With which other hosts read the metrics.
     pub metrics_token: Option<MetricsToken>,
     /// The folder of the database and the control socket.
@@ -150,13 +152,15 @@ pub struct PublicListeners {
     main: Listener,
     /// Of plain HTTP, beside HTTPS.
     plain: Option<Listener>,
+    /// For a proxy on this machine.
+    socket: Option<Listener>,
     /// What `main` presents. `None`: it serves plain HTTP.
     pub presented: Option<Arc<Presented>>,
 }
 
 impl PublicListeners {
     /// # Errors
-    /// Those of [`certificate::files::present`] and [`Listener::tcp`].
+    /// Those of [`certificate::files::present`], [`Listener::tcp`] and [`Listener::proxy_socket`].
     pub async fn open(options: &ServeOptions) -> Result<Self> {
         let presented = Arc::<Presented>::default();
         if let Some(CertificateSource::Files(files)) = &options.certificate {
@@ -171,7 +175,11 @@ impl PublicListeners {
             Some(address) => Some(Listener::tcp(address).await?),
             None => None,
         };
-        Ok(Self { main, plain, presented })
+        let socket = match &options.listen_socket {
+            Some((path, mode)) => Some(Listener::proxy_socket(path, *mode).await?),
+            None => None,
+        };
+        Ok(Self { main, plain, socket, presented })
     }
 
     /// Where plain HTTP leads to HTTPS, with the port that the system chose for port 0.
@@ -246,7 +254,7 @@ fn console_url(options: &ServeOptions) -> Option<Origin> {
 /// Those of the store if it cannot be written, or cannot be closed cleanly.
 pub async fn serve(
     opened: Opened,
-    PublicListeners { main, plain, presented }: PublicListeners,
+    PublicListeners { main, plain, socket, presented }: PublicListeners,
     control: Listener,
     options: &ServeOptions,
     started: impl FnOnce(SocketAddr),
@@ -270,11 +278,8 @@ pub async fn serve(
     let serving = async {
         tokio::join!(
             http::service::run(main, service.clone(), &limits, stopping.clone()),
-            async {
-                if let Some(plain) = plain {
-                    http::service::run(plain, to_https, &limits, stopping.clone()).await;
-                }
-            },
+            run_on(plain, to_https, &limits, stopping.clone()),
+            run_on(socket, service.clone(), &limits, stopping.clone()),
             async {
                 if let (Some(source), Some(presented)) = (&options.certificate, &presented) {
                     certificate::keep(&opened.app, source, presented, stopping.clone()).await;
@@ -318,6 +323,18 @@ pub async fn serve(
         }
     }
     close(opened).await
+}
+
+/// Answers on a listener, if there is one.
+async fn run_on(
+    listener: Option<Listener>,
+    service: SharedService,
+    limits: &ConnectionLimits,
+    stopping: watch::Receiver<bool>,
+) {
+    if let Some(listener) = listener {
+        http::service::run(listener, service, limits, stopping).await;
+    }
 }
 
 /// Does what a start after another release, configuration or key file has to.

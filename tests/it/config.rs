@@ -88,7 +88,9 @@ fn example_with_samples() -> String {
 
 #[test]
 fn the_example_has_every_key_and_its_samples_keep_the_rules() {
-    let sample = example_with_samples().replace("engine = \"redb\"", "engine = \"postgres\"");
+    let sample = example_with_samples()
+        .replace("engine = \"redb\"", "engine = \"postgres\"")
+        .replace("trusted_proxies = []", "trusted_proxies = [\"127.0.0.1\"]");
     // A certificate is from files or from an authority.
     for without in [["tls_cert", "tls_key"].as_slice(), &["acme_domains"]] {
         let lines = sample.lines().filter(|line| !without.iter().any(|it| line.starts_with(it)));
@@ -110,7 +112,7 @@ fn every_key_is_taken_from_the_file() {
     let options = read(
         "[server]\nlisten = \"[::1]:9000\"\npublic_url = \"http://posture.lan:8080/\"\n\
          trusted_proxies = [\"10.0.0.5\", \"fd00::/8\"]\n\
-         proxy_idle_timeout_s = 600\nconnections_per_address = 8\nacme_directory = \"https://ca.lan/dir\"\n\
+         proxy_idle_timeout_s = 600\nconnections_per_address = 8\nlisten_socket_mode = \"666\"\nacme_directory = \"https://ca.lan/dir\"\n\
          [data]\ndir = \"d\"\ncache_mib = 0x10\n\
          [database]\nengine = \"postgres\"\nurl_file = \"u\"\nca_file = \"d.pem\"\n[msp]\nid = \"Ä-1\"\nname = \"Ä GmbH\"\n\
          logo = \"l.png\"\nlanguage = \"fr\"\n\
@@ -167,7 +169,7 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
     assert_eq!(options.import.watch.as_deref(), Some(Path::new("inbox")));
-    assert_eq!(n_keys, 65);
+    assert_eq!(n_keys, 66);
     let mail = options.mail.unwrap();
     assert_eq!((&*mail.host, mail.port, mail.tls), ("::1", 25, MailTls::None));
     assert_eq!((mail.from.name.as_deref(), mail.from.email.as_ref()), (Some("Ä"), "a@b.example"));
@@ -331,6 +333,10 @@ fn values_that_do_not_go_together_are_refused_with_their_keys() {
         (
             "[server]\nhttp_listen = \"0.0.0.0:80\"",
             "2: server.http_listen: must be set together with server.tls_cert or server.acme_domains: it leads to HTTPS",
+        ),
+        (
+            "[server]\nlisten_socket = \"web.sock\"\ntrusted_proxies = [\"10.0.0.5\"]",
+            "3: server.listen_socket: needs \"127.0.0.1\" in server.trusted_proxies: what comes over the socket counts as from there",
         ),
         (
             "[mail]\nserver = \"smtp.example.com:587\"",

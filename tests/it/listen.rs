@@ -13,11 +13,14 @@ use std::time::Duration;
 use posture::error::{Code, Error};
 use posture::serve::http::listen;
 use posture::serve::http::listen::Listener;
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::edge::{Edge, HELLO, PATIENCE, Wire, lazy};
+use crate::harness::Posture;
+use crate::harness::http::send_socket;
 
 fn start(path: &Path) -> Result<Edge, Error> {
     let runtime = Runtime::new().expect("a runtime");
@@ -49,6 +52,34 @@ fn a_tcp_request_carries_its_peer() {
     wire.send(&HELLO.replace("/hello", "/peer"));
     let ours = wire.stream.local_addr().expect("an address");
     assert_eq!(wire.answer().body, format!("Tcp({ours})"));
+}
+
+#[test]
+fn what_comes_over_the_socket_of_a_proxy_counts_as_from_this_machine() {
+    let folder = folder();
+    let path = folder.path().join("web/posture.sock");
+    let made = path.clone();
+    let posture = Posture::start_with(move |it| {
+        it.listen_socket = Some((made, 0o660));
+        it.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    let permissions = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((permissions(&path), permissions(path.parent().unwrap())), (0o660, 0o755));
+    // The operator comes over the control socket alone.
+    let ask = |path: &Path, of: &str, headers: &[(&str, &str)]| {
+        send_socket(path, "GET", of, headers, b"").status
+    };
+    assert_eq!(ask(&path, "/api/clients", &[]), 401);
+    assert_eq!(ask(&posture.socket(), "/api/clients", &[]), 200);
+    // The caller is whom the proxy names.
+    let key = posture.issue(&json!({"networks": ["192.0.2.0/24"]}));
+    let key = key["key"].as_str().unwrap();
+    let from = |address| [("X-API-Key", key), ("X-Forwarded-For", address)];
+    assert_eq!(ask(&path, "/api/v1/clients", &from("192.0.2.7")), 200);
+    assert_eq!(ask(&path, "/api/v1/clients", &from("198.51.100.7")), 403);
+    assert_eq!(ask(&path, "/api/v1/clients", &[("X-API-Key", key)]), 403);
+    drop(posture);
+    assert!(!path.exists(), "it is removed at the stop");
 }
 
 #[test]

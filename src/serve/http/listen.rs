@@ -1,8 +1,8 @@
-//! Listeners: a TCP address, and the control socket.
+//! Listeners: a TCP address, the control socket, and a socket for a proxy on this machine.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +19,10 @@ use crate::peer::Peer;
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 const FOLDER_MODE: u32 = 0o700;
 const SOCKET_MODE: u32 = 0o600;
+/// A proxy, which is another user, passes through the folder of its socket.
+const PROXY_FOLDER_MODE: u32 = 0o755;
+/// What comes over the socket of a proxy comes from this machine.
+const PROXY_PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// Write permission of the group and of all users.
 const WRITE_BY_OTHERS: u32 = 0o022;
 const ROOT: u32 = 0;
@@ -27,11 +31,14 @@ const ROOT: u32 = 0;
 pub enum Listener {
     /// With TLS if there are rules for it.
     Tcp(TcpListener, Option<Arc<ServerConfig>>),
-    Socket(ControlSocket),
+    /// The control socket, whose callers are known by their users.
+    Control(SocketFile),
+    /// Of a proxy. Everything that comes over it counts as from [`PROXY_PEER`].
+    Proxy(SocketFile),
 }
 
-/// The control socket. Its file is removed when this is dropped.
-pub struct ControlSocket {
+/// A socket with a path. Its file is removed when this is dropped.
+pub struct SocketFile {
     listener: UnixListener,
     path: PathBuf,
     /// Device and inode: another process may have replaced the file by then.
@@ -64,7 +71,7 @@ impl Listener {
     pub fn with_tls(self, rules: Arc<ServerConfig>) -> Self {
         match self {
             Self::Tcp(listener, _) => Self::Tcp(listener, Some(rules)),
-            Self::Socket(_) => self,
+            Self::Control(_) | Self::Proxy(_) => self,
         }
     }
 
@@ -77,17 +84,30 @@ impl Listener {
     pub async fn socket(path: &Path) -> Result<Self> {
         let shown = path.display();
         refuse_living(path).await?;
-        ControlSocket::make(path).map(Self::Socket).map_err(|error| {
+        SocketFile::make(path, FOLDER_MODE, SOCKET_MODE).map(Self::Control).map_err(|error| {
             Error::invalid(format!("cannot create the control socket {shown}: {error}"))
                 .caused_by(error)
         })
     }
 
-    /// The address in use, with the port that the system chose for port 0. `None` for the socket.
+    /// Listens on a socket file with these permissions, for a proxy on this machine.
+    ///
+    /// # Errors
+    /// Those of [`Listener::socket`].
+    pub async fn proxy_socket(path: &Path, mode: u32) -> Result<Self> {
+        let shown = path.display();
+        refuse_living(path).await?;
+        SocketFile::make(path, PROXY_FOLDER_MODE, mode).map(Self::Proxy).map_err(|error| {
+            let about = format!("server.listen_socket: cannot create {shown}: {error}");
+            Error::invalid(about).caused_by(error)
+        })
+    }
+
+    /// The address in use, with the port that the system chose for port 0. `None` for a socket with a path.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(listener, _) => listener.local_addr().ok(),
-            Self::Socket(_) => None,
+            Self::Control(_) | Self::Proxy(_) => None,
         }
     }
 
@@ -101,7 +121,11 @@ impl Listener {
                 let _ = stream.set_nodelay(true);
                 Ok((Stream::Tcp(stream, tls.clone()), Peer::Tcp(peer)))
             }
-            Self::Socket(socket) => {
+            Self::Proxy(socket) => {
+                let (stream, _) = socket.listener.accept().await?;
+                Ok((Stream::Socket(stream), Peer::Tcp(PROXY_PEER)))
+            }
+            Self::Control(socket) => {
                 let (stream, _) = socket.listener.accept().await?;
                 let uid = stream.peer_cred()?.uid();
                 Ok((Stream::Socket(stream), Peer::Socket { uid }))
@@ -110,18 +134,18 @@ impl Listener {
     }
 }
 
-impl ControlSocket {
+impl SocketFile {
     /// A socket is open to all users between `bind` and `chmod`, so both happen in a private folder.
     /// The rename then moves it to its path atomically, replacing a dead one.
-    fn make(path: &Path) -> io::Result<Self> {
+    fn make(path: &Path, folder_mode: u32, socket_mode: u32) -> io::Result<Self> {
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             Some(_) | None => Path::new("."),
         };
-        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder)?;
+        DirBuilder::new().recursive(true).mode(folder_mode).create(folder)?;
         let nursery = folder.join(format!(".{:08x}", getrandom::u32()?));
         DirBuilder::new().mode(FOLDER_MODE).create(&nursery)?;
-        let made = Self::make_in(folder, &nursery, path);
+        let made = Self::make_in(folder, &nursery, path, socket_mode);
         // Empty by now, unless `make_in` failed halfway.
         let _ = fs::remove_file(nursery.join("s"));
         let removed = fs::remove_dir(&nursery);
@@ -130,7 +154,7 @@ impl ControlSocket {
         Ok(made)
     }
 
-    fn make_in(folder: &Path, nursery: &Path, path: &Path) -> io::Result<Self> {
+    fn make_in(folder: &Path, nursery: &Path, path: &Path, socket_mode: u32) -> io::Result<Self> {
         let (around, ours) = (fs::metadata(folder)?, fs::metadata(nursery)?.uid());
         let shown = folder.display();
         if around.mode() & WRITE_BY_OTHERS != 0 {
@@ -141,20 +165,20 @@ impl ControlSocket {
         }
         let born = nursery.join("s");
         let listener = UnixListener::bind(&born)?;
-        fs::set_permissions(&born, Permissions::from_mode(SOCKET_MODE))?;
+        fs::set_permissions(&born, Permissions::from_mode(socket_mode))?;
         let file = identity(&born)?;
         fs::rename(&born, path)?;
         Ok(Self { listener, path: path.to_owned(), file })
     }
 }
 
-impl Drop for ControlSocket {
+impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|it| it == self.file)
             && let Err(error) = fs::remove_file(&self.path)
         {
             let path = self.path.display();
-            tracing::warn!(%path, %error, "the control socket `{path}` could not be removed");
+            tracing::warn!(%path, %error, "the socket `{path}` could not be removed");
         }
     }
 }

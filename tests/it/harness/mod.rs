@@ -81,6 +81,7 @@ pub fn options(dir: &Path) -> ServeOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
         certificate: None,
         http_listen: None,
+        listen_socket: None,
         metrics_token: None,
         dir: dir.to_path_buf(),
         key_file: None,
