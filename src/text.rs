@@ -1,6 +1,7 @@
 //! Foreign text made safe to show: nothing in it moves a cursor, breaks a line, hides or turns the text around it.
 
 use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::skeleton;
@@ -68,6 +69,40 @@ pub fn looks(name: &str) -> Vec<String> {
     let mut looks = vec![name_key(name), look(capitals)];
     looks.dedup();
     looks
+}
+
+/// What has names, by their looks. Several may look the same.
+#[derive(Debug)]
+pub struct LookIndex<T>(HashMap<String, Vec<T>>);
+
+impl<T> Default for LookIndex<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T: Copy + Ord> LookIndex<T> {
+    pub fn put(&mut self, name: &str, of: T) {
+        for look in looks(name) {
+            self.0.entry(look).or_default().push(of);
+        }
+    }
+
+    pub fn remove(&mut self, name: &str, of: T) {
+        for look in looks(name) {
+            let mut alike = self.0.remove(&look).unwrap_or_default();
+            alike.retain(|it| *it != of);
+            if !alike.is_empty() {
+                self.0.insert(look, alike);
+            }
+        }
+    }
+
+    /// In order.
+    #[must_use]
+    pub fn find(&self, name: &str) -> BTreeSet<T> {
+        looks(name).iter().filter_map(|it| self.0.get(it)).flatten().copied().collect()
+    }
 }
 
 /// A dot, in names of hosts (RFC 5895).

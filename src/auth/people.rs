@@ -9,7 +9,7 @@ use crate::store::global::user::identity::Identity;
 use crate::store::global::user::passkey::Passkey;
 use crate::store::global::user::second_factor::SecondFactor;
 use crate::store::global::user::{Role, User};
-use crate::text::looks;
+use crate::text::LookIndex;
 
 #[derive(Debug, Default)]
 pub struct People {
@@ -24,8 +24,8 @@ struct All {
     by_id: HashMap<UserId, Arc<User>>,
     /// In lower case.
     by_name: HashMap<String, UserId>,
-    /// By [`looks`]. Users of earlier releases may look the same.
-    by_look: HashMap<String, Vec<UserId>>,
+    /// Users of earlier releases may look the same.
+    by_look: LookIndex<UserId>,
     second_factors: HashMap<UserId, Arc<SecondFactor>>,
     /// Oldest first.
     passkeys: HashMap<UserId, Vec<Arc<Passkey>>>,
@@ -96,8 +96,7 @@ impl People {
     /// Another user whose email or user name is this one, or looks like it.
     pub fn find_alike(&self, name: &str, id: UserId) -> Option<UserId> {
         let all = self.read();
-        let alike = looks(name).into_iter().filter_map(|it| all.by_look.get(&it)).flatten();
-        alike.copied().find(|it| *it != id)
+        all.by_look.find(name).into_iter().find(|it| *it != id)
     }
 
     /// Oldest first.
@@ -129,20 +128,12 @@ impl People {
         let mut all = self.write();
         if let Some(before) = all.by_id.get(&user.id).cloned() {
             for name in names(&before) {
-                for look in looks(name) {
-                    let mut alike = all.by_look.remove(&look).unwrap_or_default();
-                    alike.retain(|it| *it != user.id);
-                    if !alike.is_empty() {
-                        all.by_look.insert(look, alike);
-                    }
-                }
+                all.by_look.remove(name, user.id);
                 all.by_name.remove(&name.to_lowercase());
             }
         }
         for name in names(&user) {
-            for look in looks(name) {
-                all.by_look.entry(look).or_default().push(user.id);
-            }
+            all.by_look.put(name, user.id);
             all.by_name.insert(name.to_lowercase(), user.id);
         }
         all.by_id.insert(user.id, user);

@@ -23,8 +23,10 @@ const DOUBLINGS_MAX: u32 = 10;
 pub const N_PER_NETWORK: u32 = 20;
 /// Attempts per minute from one IPv6 /48, with which one subscriber has 65,536 /64.
 pub const N_PER_SITE: u32 = 40;
-/// Attempts with passwords per minute in total, each of which takes the processor's time.
+/// Attempts with passwords per minute in total, each of which takes the processor's time, but for the first of a network.
 pub const N_IN_ALL: u32 = 200;
+/// The first ones per minute of all networks: those who try often keep nobody else out.
+pub const N_FIRST_IN_ALL: u32 = 1_000;
 const WINDOW_S: i64 = 60;
 /// After this time without an attempt, an account has its free attempts again.
 pub const FORGET_S: i64 = 3_600;
@@ -46,7 +48,8 @@ pub struct Throttle(Mutex<Tries>);
 struct Tries {
     accounts: HashMap<AttemptedAccount, ThrottledAccount>,
     networks: HashMap<Place, Window>,
-    all: Window,
+    /// Attempts with passwords, and the first ones of networks.
+    all: [Window; 2],
     /// Returns from the identity provider.
     returns: Unguessable,
     /// Answers of passkeys.
@@ -154,12 +157,16 @@ impl Throttle {
         let site = if known_place.is_none() { Place::site(address) } else { None };
         let places = || iter::once(Place::network(address)).chain(site);
         let places_s = wait_s(&mut tries.networks, places(), now);
-        let all_s = if known_place.is_none() { tries.all.wait_s(N_IN_ALL, now) } else { None };
+        let (own, _) = Place::network(address);
+        let is_first = tries.networks.get(&own).is_none_or(|it| it.n == 0);
+        let (which, n_max) = if is_first { (1, N_FIRST_IN_ALL) } else { (0, N_IN_ALL) };
+        let all = &mut tries.all[which];
+        let all_s = if known_place.is_none() { all.wait_s(n_max, now) } else { None };
         let waits = [tries.held_s(&account, now), places_s, all_s];
         refuse(waits.into_iter().flatten().max())?;
         tries.count(account, now);
         count(&mut tries.networks, places(), now);
-        tries.all.n += u32::from(known_place.is_none());
+        tries.all[which].n += u32::from(known_place.is_none());
         Ok(())
     }
 

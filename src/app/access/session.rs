@@ -114,16 +114,22 @@ impl App {
         present: &str,
         new: String,
     ) -> Result<Login> {
-        let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
-        let mut user = User::clone(&*self.get_user(id)?);
-        self.require_own_password(by, &user, present).await?;
+        let known = self.get_user(id)?;
+        self.require_own_password(by, &known, present).await?;
         if new == present {
             return Err(Error::invalid_field(
                 "newPassword",
                 "must differ from the current password",
             ));
         }
-        self.put_password("newPassword", &mut user, NewPassword::Given(new)).await?;
+        let made = self.make_password("newPassword", &known, NewPassword::Given(new)).await?;
+        let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
+        let mut user = User::clone(&*self.get_user(id)?);
+        // It may have been replaced while the new one was made.
+        if user.password_hash != known.password_hash {
+            return Err(Error::invalid_field("currentPassword", "is wrong"));
+        }
+        made.put(&mut user);
         user.updated_at = self.clock.now();
         let store = by.acting_on(&self.store).reserved();
         Ok(self.begin_session(self.store_user(&store, Arc::new(user), changing).await?))

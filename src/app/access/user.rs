@@ -54,6 +54,23 @@ pub enum NewPassword {
     Generated,
 }
 
+/// A password that may be given to a user.
+pub(in crate::app) struct MadePassword {
+    hash: String,
+    /// `None`: the caller chose it.
+    generated: Option<String>,
+}
+
+impl MadePassword {
+    /// Gives it to the user, and ends the sessions. Returns it if it was generated.
+    pub(in crate::app) fn put(self, user: &mut User) -> Option<String> {
+        user.password_hash = self.hash;
+        user.must_change_password = self.generated.is_some();
+        user.session_version += 1;
+        self.generated
+    }
+}
+
 impl App {
     /// Adds a user. Returns the user, and the generated password if there is one. It is returned only this once.
     ///
@@ -68,7 +85,6 @@ impl App {
         store: &Store,
         new: NewUser,
     ) -> Result<(Arc<User>, Option<String>)> {
-        let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         self.require_place_for_user()?;
         let now = self.clock.now();
         let mut user = User {
@@ -88,7 +104,11 @@ impl App {
         };
         self.check_user(&user, None)?;
         let wanted = new.password.map_or(NewPassword::Generated, NewPassword::Given);
-        let shown = self.put_password("password", &mut user, wanted).await?;
+        let shown = self.make_password("password", &user, wanted).await?.put(&mut user);
+        let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
+        // Others may have been added while the password was made.
+        self.require_place_for_user()?;
+        self.check_user(&user, None)?;
         Ok((self.store_user(store, Arc::new(user), changing).await?, shown))
     }
 
@@ -111,21 +131,40 @@ impl App {
         id: UserId,
         change: impl FnOnce() -> Result<UserChange>,
     ) -> Result<(Arc<User>, Option<String>)> {
-        let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let before = self.get_user(id)?;
-        let change = change()?;
-        self.require_own_to_change(&before, &change)?;
-        let mut user = User::clone(&before);
-        user.email = change.email.unwrap_or(user.email);
-        user.username = change.username.unwrap_or(user.username);
-        user.display_name = change.display_name.unwrap_or(user.display_name);
-        user.role = change.role.unwrap_or(user.role);
-        user.clients = change.clients.unwrap_or(user.clients);
-        user.enabled = change.enabled.unwrap_or(user.enabled);
-        self.check_user(&user, Some(&before))?;
+        let mut change = change()?;
+        let user = self.changed_user(&before, &change)?;
+        // Making a password takes long, and nobody waits for it.
+        let made = match change.password.take() {
+            Some(wanted) => Some(self.make_password("password", &user, wanted).await?),
+            None => None,
+        };
+        let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
+        let mut user = self.changed_user(&*self.get_user(id)?, &change)?;
+        let shown = made.and_then(|it| it.put(&mut user));
+        user.updated_at = self.clock.now();
+        let store = by.acting_on(&self.store).reserved();
+        Ok((self.store_user(&store, Arc::new(user), changing).await?, shown))
+    }
+
+    /// The user with all changes but that of the password.
+    fn changed_user(&self, before: &User, change: &UserChange) -> Result<User> {
+        self.require_own_to_change(before, change)?;
+        let UserChange { email, username, display_name, role, clients, enabled, password: _ } =
+            change.clone();
+        let mut user = User {
+            email: email.unwrap_or_else(|| before.email.clone()),
+            username: username.unwrap_or_else(|| before.username.clone()),
+            display_name: display_name.unwrap_or_else(|| before.display_name.clone()),
+            role: role.unwrap_or(before.role),
+            clients: clients.unwrap_or_else(|| before.clients.clone()),
+            enabled: enabled.unwrap_or(before.enabled),
+            ..before.clone()
+        };
+        self.check_user(&user, Some(before))?;
         let was_admin = before.enabled && before.role == Role::Admin;
         let is_admin = user.enabled && user.role == Role::Admin;
-        if was_admin && !is_admin && !self.access.people.has_other_admin(id) {
+        if was_admin && !is_admin && !self.access.people.has_other_admin(before.id) {
             let rule =
                 "at least one enabled administrator must remain; make another user an admin first";
             return Err(Error::conflict(rule));
@@ -133,13 +172,7 @@ impl App {
         if before.enabled && !user.enabled {
             user.session_version += 1;
         }
-        let shown = match change.password {
-            Some(wanted) => self.put_password("password", &mut user, wanted).await?,
-            None => None,
-        };
-        user.updated_at = self.clock.now();
-        let store = by.acting_on(&self.store).reserved();
-        Ok((self.store_user(&store, Arc::new(user), changing).await?, shown))
+        Ok(user)
     }
 
     /// # Errors
@@ -171,30 +204,26 @@ impl App {
         Ok(password.map(|it| (FIRST_ADMIN.to_owned(), it)))
     }
 
-    /// Sets the user's password and ends its sessions. Returns the password if it was generated. `field`: the field
-    /// that contained it.
-    pub(in crate::app) async fn put_password(
+    /// Checks a password for the user, and hashes it. `field`: the field that contained it.
+    pub(in crate::app) async fn make_password(
         &self,
         field: &str,
-        user: &mut User,
+        user: &User,
         wanted: NewPassword,
-    ) -> Result<Option<String>> {
+    ) -> Result<MadePassword> {
         let hasher = &self.access.hasher;
-        let (hash, generated) = match wanted {
+        match wanted {
             NewPassword::Given(text) => {
                 let names = [Some(&user.email), user.username.as_ref(), user.display_name.as_ref()];
                 let about = names.into_iter().flatten().cloned().collect();
-                (hasher.hash_checked(field, text, about).await?, None)
+                let hash = hasher.hash_checked(field, text, about).await?;
+                Ok(MadePassword { hash, generated: None })
             }
             NewPassword::Generated => {
                 let text = password::generate();
-                (hasher.hash(text.clone()).await?, Some(text))
+                Ok(MadePassword { hash: hasher.hash(text.clone()).await?, generated: Some(text) })
             }
-        };
-        user.password_hash = hash;
-        user.must_change_password = generated.is_some();
-        user.session_version += 1;
-        Ok(generated)
+        }
     }
 
     /// `changing`: locked since the user was read, and released once the new state is stored.

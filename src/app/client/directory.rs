@@ -1,13 +1,13 @@
 //! All clients in memory. They are few and small, and every request needs them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use crate::id::ClientId;
 use crate::page::{Cut, Page};
 use crate::store::global::client::{Client, ClientState};
-use crate::text::looks;
+use crate::text::LookIndex;
 
 #[derive(Debug, Default)]
 pub struct Directory {
@@ -18,8 +18,7 @@ pub struct Directory {
 #[derive(Debug, Default)]
 struct Listed {
     by_id: BTreeMap<ClientId, Arc<Client>>,
-    /// By [`looks`].
-    by_name: HashMap<String, Vec<ClientId>>,
+    by_name: LookIndex<ClientId>,
 }
 
 impl Listed {
@@ -33,21 +32,13 @@ impl Listed {
 
     fn put(&mut self, client: Arc<Client>) {
         self.remove(client.id);
-        for look in looks(&client.name) {
-            self.by_name.entry(look).or_default().push(client.id);
-        }
+        self.by_name.put(&client.name, client.id);
         self.by_id.insert(client.id, client);
     }
 
     fn remove(&mut self, id: ClientId) {
         let Some(before) = self.by_id.remove(&id) else { return };
-        for look in looks(&before.name) {
-            let mut same = self.by_name.remove(&look).unwrap_or_default();
-            same.retain(|it| *it != id);
-            if !same.is_empty() {
-                self.by_name.insert(look, same);
-            }
-        }
+        self.by_name.remove(&before.name, id);
     }
 }
 
@@ -80,9 +71,8 @@ impl Directory {
     /// The clients whose names look like this one, in the order in which they were added.
     pub fn list_named(&self, name: &str) -> Vec<Arc<Client>> {
         let listed = self.read();
-        let alike = looks(name).into_iter().filter_map(|it| listed.by_name.get(&it)).flatten();
-        let ids: BTreeSet<ClientId> = alike.copied().collect();
-        ids.iter().filter_map(|it| listed.by_id.get(it)).cloned().collect()
+        let alike = listed.by_name.find(name);
+        alike.iter().filter_map(|it| listed.by_id.get(it)).cloned().collect()
     }
 
     /// In the order in which they were added.

@@ -1,5 +1,9 @@
 //! Names of users: which are the same, and what tries tell of them.
 
+use std::net::{IpAddr, Ipv4Addr};
+
+use posture::auth::throttle::{N_FIRST_IN_ALL, N_IN_ALL, N_PER_NETWORK, Throttle};
+use posture::clock::Time;
 use posture::store::global::audit::PendingAct;
 use serde_json::json;
 
@@ -57,4 +61,27 @@ fn one_subscriber_of_ipv6_leaves_tries_to_others() {
         }
     }
     assert!(try_from("2001:db8:1::1".to_owned(), "ada", PASSWORD), "200 tries in all are not used");
+}
+
+/// Each password takes the processor's time, so there is a limit in total. The first try of a network has another one.
+#[test]
+fn those_who_try_often_keep_no_other_network_out() {
+    let throttle = Throttle::default();
+    let now: Time = "2026-03-10T09:00:00Z".parse().unwrap();
+    let network = |n: u32| Some(IpAddr::V4(Ipv4Addr::from(0xc633_0000 + n)));
+    let takes = |n: u32, name: String| throttle.take(&name, None, network(n), now).is_ok();
+    // The first of each, and then as many as there may be in total.
+    let n_each = N_PER_NETWORK - 1;
+    for n in 0..=N_IN_ALL / n_each {
+        for try_n in 0..N_PER_NETWORK {
+            let is_within = try_n == 0 || n * n_each + try_n <= N_IN_ALL;
+            assert_eq!(takes(n, format!("{n} {try_n}")), is_within, "{n} {try_n}");
+        }
+    }
+    let n_begun = N_IN_ALL / n_each + 1;
+    for n in n_begun..N_FIRST_IN_ALL {
+        assert!(takes(n, format!("first {n}")), "{n}");
+        assert!(!takes(n, format!("second {n}")), "{n}");
+    }
+    assert!(!takes(N_FIRST_IN_ALL, "one too many".to_owned()));
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::id::ClientId;
 use crate::store::global::client::{Client, ClientState};
-use crate::text::{looks, visible};
+use crate::text::{LookIndex, visible};
 
 /// Ends the name of the file that says why another one failed.
 pub(super) const REASON_END: &str = ".reason.txt";
@@ -79,17 +79,14 @@ fn shortened(name: &OsStr) -> OsString {
 /// All clients, by what a folder of theirs is called.
 pub(super) struct Owners {
     by_id: HashMap<ClientId, Arc<Client>>,
-    /// By [`looks`].
-    by_name: HashMap<String, Vec<Arc<Client>>>,
+    by_name: LookIndex<ClientId>,
 }
 
 impl Owners {
     pub(super) fn of(clients: Vec<Arc<Client>>) -> Self {
-        let mut owners = Self { by_id: HashMap::new(), by_name: HashMap::new() };
+        let mut owners = Self { by_id: HashMap::new(), by_name: LookIndex::default() };
         for client in clients.into_iter().filter(|it| it.state != ClientState::Erasing) {
-            for look in looks(&client.name) {
-                owners.by_name.entry(look).or_default().push(Arc::clone(&client));
-            }
+            owners.by_name.put(&client.name, client.id);
             owners.by_id.insert(client.id, client);
         }
         owners
@@ -106,13 +103,11 @@ impl Owners {
         };
         let name = folder.to_str().ok_or_else(unknown)?;
         let of_id = name.parse().ok().and_then(|it: ClientId| self.by_id.get(&it));
-        let of_name = looks(name).into_iter().filter_map(|it| self.by_name.get(&it)).flatten();
-        let mut found: Vec<&Arc<Client>> = match of_id {
+        let of_name = self.by_name.find(name);
+        let found: Vec<&Arc<Client>> = match of_id {
             Some(client) => vec![client],
-            None => of_name.collect(),
+            None => of_name.iter().filter_map(|it| self.by_id.get(it)).collect(),
         };
-        found.sort_unstable_by_key(|it| it.id);
-        found.dedup_by_key(|it| it.id);
         match &found[..] {
             [] => Err(unknown()),
             [client] if client.state == ClientState::Active => Ok(client.id),
