@@ -222,14 +222,21 @@ impl App {
 fn verify(snapshot: &Snapshot) -> Result<Audit> {
     let start = snapshot.audit_start()?;
     let mut audit = Audit { n_entries: 0, first: None, head: start, broken_at: None };
+    let mut n_at_once = N_AT_ONCE;
     loop {
-        let some = match snapshot.list_audit(audit.head.sequence, N_AT_ONCE) {
+        let next = audit.head.sequence + 1;
+        let some = match snapshot.list_audit(audit.head.sequence, n_at_once) {
             Ok(some) => some,
-            // One of these is damaged. Those before it may be sound.
-            Err(error) if error.code == Code::Internal => {
-                return verify_damaged(snapshot, audit);
+            Err(error) if error.code != Code::Internal => return Err(error),
+            Err(_) if n_at_once == 1 => {
+                audit.broken_at = Some(next);
+                return Ok(audit);
             }
-            Err(error) => return Err(error),
+            Err(_) => {
+                // One of these is damaged. Those before it may be sound.
+                n_at_once = 1;
+                continue;
+            }
         };
         for entry in &some {
             if entry.sequence != audit.head.sequence + 1 || !entry.follows(&audit.head.hash) {
@@ -240,34 +247,8 @@ fn verify(snapshot: &Snapshot) -> Result<Audit> {
             audit.head = AuditHead { sequence: entry.sequence, hash: entry.hash };
             audit.n_entries += 1;
         }
-        if some.len() < N_AT_ONCE {
+        if some.len() < n_at_once {
             return Ok(audit);
-        }
-    }
-}
-
-/// Verifies entry by entry up to the one that cannot be read.
-fn verify_damaged(snapshot: &Snapshot, mut audit: Audit) -> Result<Audit> {
-    loop {
-        let next = audit.head.sequence + 1;
-        match snapshot.list_audit(audit.head.sequence, 1) {
-            Ok(one) => match one.first() {
-                Some(entry) if entry.sequence == next && entry.follows(&audit.head.hash) => {
-                    audit.first = audit.first.or(Some(entry.sequence));
-                    audit.head = AuditHead { sequence: entry.sequence, hash: entry.hash };
-                    audit.n_entries += 1;
-                }
-                Some(entry) => {
-                    audit.broken_at = Some(entry.sequence);
-                    return Ok(audit);
-                }
-                None => return Ok(audit),
-            },
-            Err(error) if error.code == Code::Internal => {
-                audit.broken_at = Some(next);
-                return Ok(audit);
-            }
-            Err(error) => return Err(error),
         }
     }
 }
