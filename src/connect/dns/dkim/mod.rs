@@ -73,8 +73,8 @@ pub(super) fn rule(domain: &Domain, sheet: &Sheet) -> Result<Ruling, Halt> {
     if sends_nothing && mail.is_null {
         return nothing(0, "takes no mail (null MX)");
     }
-    if sends_nothing && mail.has_no_server(domain, sheet)? {
-        return nothing(0, "takes no mail (neither MX nor an address)");
+    if sends_nothing && mail.names_no_server() {
+        return nothing(0, "names no mail server (no MX)");
     }
     let suite = mail.signing_suite();
     let Keys { found, unread } = keys(domain, suite, sheet)?;
