@@ -150,6 +150,18 @@ async function sendFiles(form, files) {
   form.querySelector("button:not([type])").disabled = false;
 }
 
+// The field that an error is about, by the name that the page gives it.
+function markField(root) {
+  const said = root.querySelector("[role=alert][data-field]");
+  const field = said && root.querySelector(`[name="${CSS.escape(said.dataset.field)}"]:not([type=hidden])`);
+  if (!field) return;
+  field.setAttribute("aria-invalid", "true");
+  field.focus();
+  const named = `${said.dataset.field}: `;
+  const label = field.closest("label")?.firstChild?.textContent.trim();
+  if (label && said.textContent.startsWith(named)) said.textContent = `${label}: ${said.textContent.slice(named.length)}`;
+}
+
 // A file can be dropped on its form.
 function takeFiles(form) {
   const input = form.querySelector("input[type=file]");
@@ -222,6 +234,7 @@ function liven(root) {
   showTimes(root);
   labelCells(root);
   offerCopy(root);
+  markField(root);
   for (const form of root.querySelectorAll("form[enctype='multipart/form-data']")) takeFiles(form);
 }
 

@@ -32,7 +32,8 @@ const LABEL_CHARS_MAX: usize = 63;
 pub const TLS: [(&str, MailTls); 3] =
     [("starttls", MailTls::StartTls), ("implicit", MailTls::Implicit), ("none", MailTls::None)];
 /// How a login is called. `true`: with a token of the Microsoft app.
-pub const LOGINS: [(&str, bool); 2] = [("password", false), ("microsoft_app", true)];
+pub const LOGINS: [(&str, bool); 2] = [(PASSWORD_LOGIN, false), ("microsoft_app", true)];
+pub const PASSWORD_LOGIN: &str = "password";
 pub const USER_CHARS: RangeInclusive<usize> = 1..=254;
 /// From the connection to the server's last answer.
 pub const TIMEOUT: Duration = Duration::from_mins(1);

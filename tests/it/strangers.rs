@@ -386,9 +386,14 @@ fn management_checks_come_in_the_same_order() {
             expect("", Some("no-id"), 404, "not found");
             expect("", Some(ABSENT), 404, "not found");
         }
-        let is_bare =
-            ["sync_connection", "test_connection", "test_microsoft_app", "send_report_schedule"]
-                .contains(&operation.id.as_str());
+        let is_bare = [
+            "sync_connection",
+            "test_connection",
+            "test_microsoft_app",
+            "renew_microsoft_app",
+            "send_report_schedule",
+        ]
+        .contains(&operation.id.as_str());
         if has_body && !is_bare && !matches!(names, Names::Import | Names::Scan) {
             expect("", None, 400, "");
         }

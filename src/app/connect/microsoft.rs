@@ -119,7 +119,7 @@ impl App {
     ///
     /// # Errors
     /// `Forbidden` if the caller may not access all clients; `NotFound` if there is no app; `Conflict` if the key file cannot open
-    /// its credential.
+    /// its credential, or if it was set meanwhile.
     pub async fn change_microsoft_app(
         &self,
         by: &Caller,
@@ -127,9 +127,10 @@ impl App {
     ) -> Result<MicrosoftAppState> {
         self.reach_connection(by, None)?;
         let now = self.clock.now();
-        let mut rows = Vec::new();
+        let (mut rows, mut known) = (Vec::new(), Vec::new());
         for owner in [CredentialOwner::MicrosoftApp, CredentialOwner::NextMicrosoftApp] {
             let Some((state, secrets)) = self.open_app(owner).await? else { continue };
+            known.push((owner, state.updated_at));
             let change = change.clone();
             let app = MicrosoftApp {
                 app_id: change.app_id.unwrap_or(state.app.app_id),
@@ -143,6 +144,7 @@ impl App {
             return Err(missing_app());
         }
         let write = move |batch: &mut Batch| {
+            require_same(batch, &known)?;
             rows.iter().try_for_each(|it| batch.put_credential(it))?;
             hasten_waiting(batch, now)
         };
@@ -154,7 +156,7 @@ impl App {
     /// Makes a new certificate for the app. What it has now is used until Microsoft knows the new one.
     ///
     /// # Errors
-    /// `Forbidden` if the caller may not access all clients; `NotFound` if there is no app.
+    /// `Forbidden` if the caller may not access all clients; `NotFound` if there is no app; `Conflict` if it was set meanwhile.
     pub async fn renew_microsoft_app(&self, by: &Caller) -> Result<MicrosoftAppState> {
         self.reach_connection(by, None)?;
         let state = self.microsoft_app().await?.ok_or_else(missing_app)?;
@@ -163,7 +165,11 @@ impl App {
         let (app, secrets, expires_at) = certified(state.app.clone(), made);
         let owner = CredentialOwner::NextMicrosoftApp;
         let credential = self.seal_app(owner, &app, &secrets, expires_at);
-        let write = move |batch: &mut Batch| batch.put_credential(&credential);
+        let known = [(CredentialOwner::MicrosoftApp, state.updated_at)];
+        let write = move |batch: &mut Batch| {
+            require_same(batch, &known)?;
+            batch.put_credential(&credential)
+        };
         by.acting_on(&self.store).write(write).await?;
         Ok(MicrosoftAppState { next: next_certificate(app, expires_at), ..state })
     }
@@ -251,6 +257,16 @@ impl App {
         };
         (first, more)
     }
+}
+
+/// Refuses what was read before somebody else set it.
+fn require_same(batch: &Batch, known: &[(CredentialOwner, Time)]) -> Result<()> {
+    for (owner, updated_at) in known {
+        if batch.find_credential(*owner)?.is_none_or(|it| it.updated_at != *updated_at) {
+            return Err(Error::conflict("the Microsoft app changed meanwhile; try again"));
+        }
+    }
+    Ok(())
 }
 
 /// The app with this certificate.

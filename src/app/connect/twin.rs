@@ -10,6 +10,9 @@ use crate::id::{ClientId, ConnectionId};
 use crate::store::Snapshot;
 use crate::store::global::connection::ConnectionWithRun;
 
+/// Of one connection.
+const N_TWINS_MAX: usize = 10;
+
 /// A connection of the same kind with the same settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Twin {
@@ -19,7 +22,7 @@ pub struct Twin {
 }
 
 impl App {
-    /// Those that the caller may see, for each of these connections.
+    /// Up to [`N_TWINS_MAX`] that the caller may see, for each of these connections.
     ///
     /// # Errors
     /// `Internal` if the database cannot be read.
@@ -28,19 +31,27 @@ impl App {
         by: &Caller,
         all: &[ConnectionWithRun],
     ) -> Result<BTreeMap<ConnectionId, Vec<Twin>>> {
-        let stored = self.store.read(Snapshot::list_connections).await?;
-        let may_see = |client: Option<ClientId>| {
-            client.map_or(by.allowed_clients().is_none(), |it| by.may_reach(it))
+        let allowed = by.allowed_clients().map(<[ClientId]>::to_vec);
+        let wanted: Vec<_> =
+            all.iter().map(|it| (it.connection.id, it.connection.settings.clone())).collect();
+        let find = move |snapshot: &Snapshot| {
+            let is_of = |allowed: &Vec<ClientId>, client: Option<ClientId>| {
+                client.is_some_and(|it| allowed.contains(&it))
+            };
+            let may_see = |client| allowed.as_ref().is_none_or(|it| is_of(it, client));
+            let mut of_settings: BTreeMap<String, Vec<Twin>> = BTreeMap::new();
+            for it in snapshot.list_connections()?.into_iter().filter(is_there) {
+                if may_see(it.client) {
+                    let twin = Twin { id: it.id, client: it.client };
+                    of_settings.entry(it.settings).or_default().push(twin);
+                }
+            }
+            let twins = |(id, settings): (ConnectionId, String)| {
+                let same = of_settings.get(&settings).into_iter().flatten().copied();
+                (id, same.filter(|twin| twin.id != id).take(N_TWINS_MAX).collect())
+            };
+            Ok(wanted.into_iter().map(twins).collect())
         };
-        let mut of_settings: BTreeMap<&str, Vec<Twin>> = BTreeMap::new();
-        for it in stored.iter().filter(|it| is_there(it) && may_see(it.client)) {
-            let twin = Twin { id: it.id, client: it.client };
-            of_settings.entry(&it.settings).or_default().push(twin);
-        }
-        let twins = |ConnectionWithRun { connection: it, .. }: &ConnectionWithRun| {
-            let same = of_settings.get(it.settings.as_str()).into_iter().flatten();
-            (it.id, same.copied().filter(|twin| twin.id != it.id).collect())
-        };
-        Ok(all.iter().map(twins).collect())
+        self.store.read(find).await
     }
 }

@@ -8,7 +8,7 @@ use crate::app::input::{refuse_invisible, require_name};
 use crate::app::report::mail::{MailServer, SetServer};
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
-use crate::mail::{LOGINS, MailTls, TLS, USER_CHARS, is_domain, sender, server};
+use crate::mail::{LOGINS, MailTls, PASSWORD_LOGIN, TLS, USER_CHARS, is_domain, sender, server};
 use crate::store::Batch;
 use crate::store::global::connection::credential::{Credential, CredentialOwner};
 
@@ -77,7 +77,7 @@ fn check(new: &NewMailServer, by: &Caller) -> Result<MailServer> {
     if greeting_name.as_deref().is_some_and(|it| !is_domain(it)) {
         return Err(refused("greetingName", "must be a domain name, such as posture.example.com"));
     }
-    let login = given(&new.login).unwrap_or_else(|| "password".to_owned());
+    let login = given(&new.login).unwrap_or_else(|| PASSWORD_LOGIN.to_owned());
     let Some((_, has_app)) = LOGINS.iter().find(|it| it.0 == login) else {
         return Err(refused("login", "must be password or microsoft_app"));
     };
@@ -103,7 +103,7 @@ fn check(new: &NewMailServer, by: &Caller) -> Result<MailServer> {
 /// The password to log in with: the new one, or the one before, which is sent nowhere else than where it was entered for. Empty:
 /// the login has none.
 fn password(new: Option<String>, it: &MailServer, before: Option<SetServer>) -> Result<String> {
-    if it.user.is_none() || it.login != LOGINS[0].0 {
+    if it.user.is_none() || it.login != PASSWORD_LOGIN {
         return Ok(String::new());
     }
     if let Some(new) = new.filter(|it| !it.is_empty()) {

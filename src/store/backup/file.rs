@@ -43,8 +43,10 @@ impl PendingFile {
         pending.push(PENDING);
         let path = folder.join(pending);
         if fs::metadata(file).is_ok_and(|it| it.is_dir()) {
-            let rule = "is a folder; name a file in it that does not exist yet";
-            return Err(Error::invalid(rule));
+            let shown = file.display();
+            return Err(Error::invalid(format!(
+                "{shown} is a folder; name a file in it that does not exist yet"
+            )));
         }
         if fs::symlink_metadata(file).is_ok() {
             return Err(taken());

@@ -1,4 +1,4 @@
-"""Sends files with the form of a client's imports, one and several.
+"""Sends files with the form of a client's imports, one and several, and a form with a wrong field.
 
 Arguments: the address of the service, a user's name and password, the id of a client, a file that is taken and one that is
 refused. Prints a line for each thing that holds and for each that does not, and fails if there is one of these.
@@ -8,6 +8,7 @@ import sys
 
 from selenium import webdriver
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 START, NAME, PASSWORD, CLIENT, GOOD, BAD = sys.argv[1:]
@@ -62,6 +63,14 @@ try:
     said = shown("ul[role=status] li")
     check("of several files each says what became of it", len(said) == 2 and "format" in said[0], said)
     check("and one that is taken says so", said[1] == "prowler.csv: done", said)
+
+    driver.get(f"{START}/microsoft-app")
+    driver.find_element(By.NAME, "appId").send_keys("x")
+    driver.find_element(By.NAME, "tenant").send_keys("msp.example")
+    driver.find_element(By.NAME, "tenant").send_keys(Keys.ENTER)
+    said = shown("p[role=alert]")
+    check("an error names the field as the page does", said[0].startswith("Application (client) id: must be"), said)
+    check("and leads to it", driver.switch_to.active_element.get_attribute("name") == "appId")
 
     log = [it["message"] for it in driver.get_log("browser") if "400" not in it["message"] and "409" not in it["message"]]
     check("the browser complains of nothing", not log, log)

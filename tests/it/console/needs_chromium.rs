@@ -39,7 +39,7 @@ fn a_browser_finds_nothing_wrong_with_any_page() {
 
 #[test]
 #[ignore = "needs Chromium"]
-fn files_are_sent_one_after_another_and_each_says_what_became_of_it() {
+fn forms_say_what_became_of_each_file_and_which_field_is_wrong() {
     let posture = Posture::start();
     add_user(&posture, "ada", "admin", &[]);
     let client = posture.client("Acme");
@@ -47,7 +47,7 @@ fn files_are_sent_one_after_another_and_each_says_what_became_of_it() {
     let (good, bad) = (folder.path().join("prowler.csv"), folder.path().join("notes.txt"));
     std::fs::write(&good, crate::manage::prowler(crate::manage::MIXED)).unwrap();
     std::fs::write(&bad, "nothing that is known").unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/browser/files.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/browser/forms.py");
     let address = format!("http://{}", posture.address);
     let done = Command::new(tool::selenium())
         .arg(script)
@@ -57,7 +57,7 @@ fn files_are_sent_one_after_another_and_each_says_what_became_of_it() {
         .unwrap();
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
-    assert_eq!(said.matches("ok: ").count(), 6, "{said}");
+    assert_eq!(said.matches("ok: ").count(), 8, "{said}");
 }
 
 /// Lets a browser try passkeys of this user; what it says.

@@ -43,7 +43,7 @@ pub(crate) fn managed() -> impl Iterator<Item = Operation> {
 pub(crate) fn in_order(mut operations: Vec<Operation>) -> Vec<Operation> {
     operations.sort_by_key(|it| match it.id.as_str() {
         "log_out" => 4,
-        "remove_client" | "remove_own_framework" | "remove_connection_mapping" => 3,
+        "remove_client" | "remove_own_framework" | "remove_connection_mapping" | "remove_mail" => 3,
         "revoke_key"
         | "remove_webhook"
         | "remove_alert_rule"

@@ -53,8 +53,8 @@ pub(super) struct ConnectionView {
     next_run_at: Null<When>,
     /// What the last run read, by part of the environment. Empty until the first run has ended.
     parts: Vec<PartView>,
-    /// Other connections that you may see and that read the same: of the same kind, with the same settings. One of them may be at
-    /// the wrong client.
+    /// Up to 10 other connections that you may see and that read the same: of the same kind, with the same settings. One of them
+    /// may be at the wrong client.
     twins: Vec<TwinView>,
     created_at: When,
     updated_at: When,

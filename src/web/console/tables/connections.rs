@@ -76,10 +76,7 @@ pub(super) const ACTIONS: &[Action] = &[
             Field("domains", LinesIfAny),
             Field("settings", Nested),
         ]),
-        then: Then::To(
-            "/connections/:new",
-            "The connection is added, and reads for the first time.",
-        ),
+        then: Then::To("/connections/:new", "The connection is added."),
     },
     Action {
         name: "sync-connection",
