@@ -100,11 +100,16 @@ fn a_restore_whose_last_answer_is_lost_is_done() {
         assert!(is_reached("SELECT bool_or(not granted) FROM pg_locks"), "it waits for the lock");
         // The commit is done on the server, and its answer waits for a replica that there is not.
         replicas("nobody");
+        // The server has understood that once another commit waits.
+        let probe = scope.spawn(|| cluster.sql("postgres", "CREATE TABLE probe ()"));
+        let waits = "SELECT bool_or(wait_event = 'SyncRep') FROM pg_stat_activity";
+        assert!(is_reached(waits), "commits wait for a replica");
         drop(held);
         let ended = "SELECT bool_or(pg_terminate_backend(pid)) FROM pg_stat_activity \
                      WHERE wait_event = 'SyncRep' AND query = 'COMMIT'";
         assert!(is_reached(ended), "it commits");
         replicas("");
+        probe.join().unwrap();
         assert!(restoring.join().unwrap()["data"]["keptAs"].is_string());
     });
     let clients = folder.ok(&["client", "list"]);
