@@ -34,6 +34,9 @@ pub const TLS: [(&str, MailTls); 3] =
 /// How a login is called. `true`: with a token of the Microsoft app.
 pub const LOGINS: [(&str, bool); 2] = [(PASSWORD_LOGIN, false), ("microsoft_app", true)];
 pub const PASSWORD_LOGIN: &str = "password";
+/// Where tokens of Exchange Online are sent, and nowhere else: worldwide, of governments, and of China.
+pub const EXCHANGE_HOSTS: [&str; 4] =
+    ["smtp.office365.com", "outlook.office365.com", "smtp.office365.us", "smtp.partner.outlook.cn"];
 pub const USER_CHARS: RangeInclusive<usize> = 1..=254;
 /// From the connection to the server's last answer.
 pub const TIMEOUT: Duration = Duration::from_mins(1);

@@ -167,7 +167,8 @@ fn schedules_that_wait_for_a_server_are_a_notice() {
         assert!(start.elapsed() < WAIT, "no notice");
         std::thread::sleep(LOOK);
     }
-    let said = "there is no mail server, so 1 report on schedule cannot be sent; set one on the page Settings of the console, or in posture.toml";
+    let said = "1 report on schedule cannot be sent: there is no mail server; set one on the page Settings of the console, or mail.server and \
+                mail.from in posture.toml, and restart the service";
     assert_eq!(notices(&posture)[0]["message"], said);
     let path = format!("/api/report-schedules/{id}");
     assert_eq!(posture.operator("DELETE", &path, &Value::Null).status, 204);

@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::mail::failure::MailFailure;
 use crate::mail::trouble::MailTrouble;
 use crate::mail::{
-    LOGINS, Letter, MailLogin, MailOptions, MailTls, Mailer, Sent, TIMEOUT, TLS, greeting_name,
-    is_address, sender, server,
+    EXCHANGE_HOSTS, LOGINS, Letter, MailLogin, MailOptions, MailTls, Mailer, Sent, TIMEOUT, TLS,
+    greeting_name, is_address, sender, server,
 };
 use crate::secret::{Sealer, random};
 use crate::store::global::connection::credential::{Credential, CredentialOwner};
@@ -66,6 +66,9 @@ impl MailServer {
         let ((host, port), from) = (server(&self.server)?, sender(&self.from)?);
         let tls = TLS.iter().find(|it| it.0 == self.tls).map(|it| it.1);
         let has_app = LOGINS.iter().find(|it| it.0 == self.login)?.1;
+        if has_app && !EXCHANGE_HOSTS.contains(&host.as_str()) {
+            return None;
+        }
         let user = self.user.clone();
         let login = if has_app {
             Some(MailLogin::MicrosoftApp { user: user.unwrap_or_else(|| from.email.to_string()) })

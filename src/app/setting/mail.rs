@@ -7,8 +7,11 @@ use crate::app::App;
 use crate::app::input::{refuse_invisible, require_name};
 use crate::app::report::mail::{MailServer, SetServer};
 use crate::auth::caller::Caller;
+use crate::clock::Time;
 use crate::error::{Error, Result};
-use crate::mail::{LOGINS, MailTls, PASSWORD_LOGIN, TLS, USER_CHARS, is_domain, sender, server};
+use crate::mail::{
+    EXCHANGE_HOSTS, LOGINS, MailTls, PASSWORD_LOGIN, TLS, USER_CHARS, is_domain, sender, server,
+};
 use crate::store::Batch;
 use crate::store::global::connection::credential::{Credential, CredentialOwner};
 
@@ -20,7 +23,6 @@ pub const PASSWORD_CHARS_MAX: usize = 1_000;
 const OWNER: CredentialOwner = CredentialOwner::MailServer;
 
 /// The server to use from now on.
-#[derive(Debug)]
 pub struct NewMailServer {
     pub server: String,
     pub tls: Option<String>,
@@ -59,9 +61,9 @@ fn check(new: &NewMailServer, by: &Caller) -> Result<MailServer> {
         it.as_ref().map(|it| it.trim().to_owned()).filter(|it| !it.is_empty())
     };
     let named = new.server.trim().to_ascii_lowercase();
-    if server(&named).is_none() {
+    let Some((host, _)) = server(&named) else {
         return Err(refused("server", "must be a host and a port, such as smtp.example.com:587"));
-    }
+    };
     let tls = given(&new.tls).unwrap_or_else(|| "starttls".to_owned());
     if !TLS.iter().any(|it| it.0 == tls && it.1 != MailTls::None) {
         let rule = "must be starttls or implicit; only posture.toml names a server without TLS";
@@ -92,6 +94,13 @@ fn check(new: &NewMailServer, by: &Caller) -> Result<MailServer> {
     let has_password = new.password.as_ref().is_some_and(|it| !it.is_empty());
     if *has_app && has_password {
         return Err(refused("password", "must be absent: the Microsoft app gets a token instead"));
+    }
+    if *has_app && !EXCHANGE_HOSTS.contains(&host.as_str()) {
+        let hosts = EXCHANGE_HOSTS.join(", ");
+        let rule = format!(
+            "must be one of {hosts} with microsoft_app: a token of the Microsoft app goes nowhere else"
+        );
+        return Err(refused("server", rule));
     }
     if has_password && user.is_none() {
         return Err(refused("user", "is required with password"));
@@ -126,9 +135,10 @@ impl App {
     pub async fn set_mail(&self, by: &Caller, new: NewMailServer) -> Result<()> {
         require_all_clients(by)?;
         let server = check(&new, by)?;
+        let known = self.store.read(|it| it.find_credential(OWNER)).await?;
         let password = password(new.password, &server, self.mailing.set())?;
         let row = self.mailing.seal(&server, &password, self.clock.now());
-        self.write_mail(by, Some(row)).await
+        self.write_mail(by, Some((row, known.map(|it| it.updated_at)))).await
     }
 
     /// The configuration counts again.
@@ -140,13 +150,18 @@ impl App {
         self.write_mail(by, None).await
     }
 
-    async fn write_mail(&self, by: &Caller, row: Option<Credential>) -> Result<()> {
+    /// `row`: with the time of the one that it replaces, whose password it may have.
+    async fn write_mail(&self, by: &Caller, row: Option<(Credential, Option<Time>)>) -> Result<()> {
         let write = move |batch: &mut Batch| {
-            match &row {
-                Some(row) => batch.put_credential(row)?,
-                None => batch.remove_credential(OWNER)?,
+            let Some((row, known)) = &row else {
+                batch.remove_credential(OWNER)?;
+                return Ok(None);
+            };
+            if batch.find_credential(OWNER)?.map(|it| it.updated_at) != *known {
+                return Err(Error::conflict("the mail server changed meanwhile; try again"));
             }
-            Ok(row.clone())
+            batch.put_credential(row)?;
+            Ok(Some(row.clone()))
         };
         let mailing = Arc::clone(&self.mailing);
         // In the order of the commits, and also if the caller has left.

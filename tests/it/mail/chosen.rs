@@ -44,6 +44,7 @@ fn each_rule_of_a_mail_server_is_told_by_its_field() {
         (json!({"user": "u", "password": "p".repeat(1_001)}), "password: must be one line of at"),
         (json!({"user": "u", "password": "p\nq"}), "password: must be one line of at"),
         (json!({"password": "p"}), "user: is required with password"),
+        (json!({"login": "microsoft_app"}), "server: must be one of smtp.office365.com"),
         (json!({"login": "microsoft_app", "password": "p"}), "password: must be absent"),
     ] {
         let refused = set(&posture, &change);

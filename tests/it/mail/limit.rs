@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{NOBODY, add, at, every, list, schedule};
+use crate::console::browser::{PASSWORD, add_user};
 use crate::harness::Posture;
 
 #[test]
@@ -71,4 +72,24 @@ fn a_client_has_at_most_twenty_schedules() {
         assert_eq!(answer.problem().1, rule);
     }
     add(&posture, &schedule(&json!(posture.client("Other")), &json!({})));
+}
+
+#[test]
+fn a_user_has_twenty_reports_an_hour_sent() {
+    let posture = Posture::start_with(at(NOBODY));
+    let client = json!(posture.client("Acme"));
+    let id = add(&posture, &schedule(&client, &json!({})));
+    let path = format!("/api/report-schedules/{id}/send");
+    let [ada, grace] = ["ada", "grace"].map(|name| {
+        add_user(&posture, name, "admin", &[]);
+        posture.log_in(name, PASSWORD)
+    });
+    let send = |token: &str| posture.as_user(token, "POST", &path, &json!({})).status;
+    for n in 1..=20 {
+        assert_ne!(send(&ada), 429, "{n}");
+    }
+    assert_eq!(send(&ada), 429);
+    assert_ne!(send(&grace), 429);
+    posture.pass_s(3_600);
+    assert_ne!(send(&posture.log_in("ada", PASSWORD)), 429);
 }

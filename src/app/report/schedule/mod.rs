@@ -229,12 +229,9 @@ impl App {
         let reports =
             |n: usize| if n == 1 { "1 report".to_owned() } else { format!("{n} reports") };
         self.notices.close(NoticeKind::ReportsNotSent);
-        if let (false, Some(first)) = (self.mailing.mailer().is_ok(), all.first()) {
+        if let (Err(error), Some(first)) = (self.mailing.mailer(), all.first()) {
             let what = reports(all.len());
-            let message = format!(
-                "there is no mail server, so {what} on schedule cannot be sent; set one on the page Settings of the console, \
-                 or in posture.toml"
-            );
+            let message = format!("{what} on schedule cannot be sent: {}", error.message());
             self.notices.open(NoticeKind::ReportsNotSent, first.created_at, message);
         } else if let Some(since) = since {
             let what = reports(ends.count());
