@@ -142,7 +142,12 @@ impl SocketFile {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             Some(_) | None => Path::new("."),
         };
+        let is_new = !folder.exists();
         DirBuilder::new().recursive(true).mode(folder_mode).create(folder)?;
+        if is_new {
+            // Whatever the mask of the process is.
+            fs::set_permissions(folder, Permissions::from_mode(folder_mode))?;
+        }
         let nursery = folder.join(format!(".{:08x}", getrandom::u32()?));
         DirBuilder::new().mode(FOLDER_MODE).create(&nursery)?;
         let made = Self::make_in(folder, &nursery, path, socket_mode);
