@@ -61,8 +61,17 @@ for (const all of document.querySelectorAll("[data-all]")) {
 }
 
 // Parts of a page that change by themselves: what is in an element with data-refresh is read again after so many seconds.
-function refresh(part) {
+// After ten minutes, or while nobody looks, no longer: each time counts as a use of the session.
+const REFRESH_S = 600;
+
+function refresh(part, elapsed = 0) {
+  const seconds = Number(part.dataset.refresh);
+  if (REFRESH_S < elapsed) return;
   window.setTimeout(async () => {
+    if (document.hidden) {
+      refresh(part, elapsed + seconds);
+      return;
+    }
     try {
       const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -70,11 +79,11 @@ function refresh(part) {
       if (!answer.ok || answer.redirected || !fresh) return;
       part.replaceWith(fresh);
       liven(fresh);
-      if (fresh.dataset.refresh) refresh(fresh);
+      if (fresh.dataset.refresh) refresh(fresh, elapsed + seconds);
     } catch {
-      refresh(part);
+      refresh(part, elapsed + seconds);
     }
-  }, Number(part.dataset.refresh) * 1000);
+  }, seconds * 1000);
 }
 
 // A button to copy what is to be pasted elsewhere. Browsers give no clipboard to pages without TLS.
@@ -86,8 +95,8 @@ function offerCopy(root) {
     button.className = "quiet";
     button.textContent = "Copy";
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(it.textContent.trim());
-      button.textContent = "Copied";
+      const done = await navigator.clipboard.writeText(it.textContent.trim()).then(() => true, () => false);
+      button.textContent = done ? "Copied" : "Select it, and copy it yourself";
     });
     it.after(button);
   }
@@ -127,11 +136,15 @@ async function sendFiles(form, files) {
     try {
       const { url, page } = await send(form, file, shown);
       const main = page?.querySelector("main");
-      if (url.href !== form.action) {
+      if (url.href !== form.action && !url.searchParams.has("done")) {
+        // The session has ended, or wants the password again.
+        refused += 1;
+        for (const left of files.slice(files.indexOf(file) + 1)) list.append(Object.assign(document.createElement("li"), { textContent: `${left.name}: not sent` }));
+        shown.replaceChildren(`${file.name}: not sent; reload the page to sign in again`);
+        break;
+      } else if (url.href !== form.action) {
         there = url;
         shown.replaceChildren(`${file.name}: done`);
-        // Whoever is asked to sign in again sends the rest again.
-        if (!url.searchParams.has("done")) break;
       } else if (files.length === 1 && main) {
         document.querySelector("main").replaceWith(main);
         liven(main);
@@ -153,13 +166,16 @@ async function sendFiles(form, files) {
 // The field that an error is about, by the name that the page gives it.
 function markField(root) {
   const said = root.querySelector("[role=alert][data-field]");
-  const field = said && root.querySelector(`[name="${CSS.escape(said.dataset.field)}"]:not([type=hidden])`);
-  if (!field) return;
+  if (!said) return;
+  const named = root.querySelectorAll(`[name="${CSS.escape(said.dataset.field)}"]:not([type=hidden])`);
+  const shown = Array.from(named).filter((it) => it.checkVisibility());
+  if (shown.length !== 1) return;
+  const [field] = shown;
   field.setAttribute("aria-invalid", "true");
   field.focus();
-  const named = `${said.dataset.field}: `;
+  const prefix = `${said.dataset.field}: `;
   const label = field.closest("label")?.firstChild?.textContent.trim();
-  if (label && said.textContent.startsWith(named)) said.textContent = `${label}: ${said.textContent.slice(named.length)}`;
+  if (label && said.textContent.startsWith(prefix)) said.textContent = `${label}: ${said.textContent.slice(prefix.length)}`;
 }
 
 // A file can be dropped on its form.

@@ -138,6 +138,11 @@ impl App {
             return Ok(None);
         };
         let next = self.open_app(CredentialOwner::NextMicrosoftApp).await?;
+        let is_over = state.expires_at.is_some_and(|it| it <= self.clock.now());
+        if is_over && let Some(next) = next {
+            // Only the new one can be right.
+            return Ok(Some(next));
+        }
         state.next = next.and_then(|(it, _)| next_certificate(it.app, it.expires_at));
         Ok(Some((state, secrets)))
     }

@@ -129,8 +129,9 @@ impl App {
         let now = self.clock.now();
         let (mut rows, mut known) = (Vec::new(), Vec::new());
         for owner in [CredentialOwner::MicrosoftApp, CredentialOwner::NextMicrosoftApp] {
-            let Some((state, secrets)) = self.open_app(owner).await? else { continue };
-            known.push((owner, state.updated_at));
+            let found = self.open_app(owner).await?;
+            known.push((owner, found.as_ref().map(|it| it.0.updated_at)));
+            let Some((state, secrets)) = found else { continue };
             let change = change.clone();
             let app = MicrosoftApp {
                 app_id: change.app_id.unwrap_or(state.app.app_id),
@@ -159,13 +160,14 @@ impl App {
     /// `Forbidden` if the caller may not access all clients; `NotFound` if there is no app; `Conflict` if it was set meanwhile.
     pub async fn renew_microsoft_app(&self, by: &Caller) -> Result<MicrosoftAppState> {
         self.reach_connection(by, None)?;
-        let state = self.microsoft_app().await?.ok_or_else(missing_app)?;
+        let main = self.open_app(CredentialOwner::MicrosoftApp).await?;
+        let (state, _) = main.ok_or_else(missing_app)?;
         let now = self.clock.now();
         let made = blocking::run((), move || generate(now)).await?;
         let (app, secrets, expires_at) = certified(state.app.clone(), made);
         let owner = CredentialOwner::NextMicrosoftApp;
         let credential = self.seal_app(owner, &app, &secrets, expires_at);
-        let known = [(CredentialOwner::MicrosoftApp, state.updated_at)];
+        let known = [(CredentialOwner::MicrosoftApp, Some(state.updated_at))];
         let write = move |batch: &mut Batch| {
             require_same(batch, &known)?;
             batch.put_credential(&credential)
@@ -260,9 +262,9 @@ impl App {
 }
 
 /// Refuses what was read before somebody else set it.
-fn require_same(batch: &Batch, known: &[(CredentialOwner, Time)]) -> Result<()> {
+fn require_same(batch: &Batch, known: &[(CredentialOwner, Option<Time>)]) -> Result<()> {
     for (owner, updated_at) in known {
-        if batch.find_credential(*owner)?.is_none_or(|it| it.updated_at != *updated_at) {
+        if batch.find_credential(*owner)?.map(|it| it.updated_at) != *updated_at {
             return Err(Error::conflict("the Microsoft app changed meanwhile; try again"));
         }
     }

@@ -28,11 +28,12 @@ impl App {
         let read = |it: &Snapshot| {
             let own = it.list_connections()?.into_iter().filter(|it| it.client.is_none());
             let own = own.map(|connection| it.with_run(connection)).collect::<Result<Vec<_>>>()?;
-            Ok((own, it.find_credential(CredentialOwner::MicrosoftApp)?))
+            let next = it.find_credential(CredentialOwner::NextMicrosoftApp)?;
+            Ok((own, it.find_credential(CredentialOwner::MicrosoftApp)?, next.is_some()))
         };
-        let (own, app) = self.store.read(read).await?;
+        let (own, app, has_next) = self.store.read(read).await?;
         self.note_failing(own);
-        self.note_expiry(app.and_then(|it| it.expires_at));
+        self.note_expiry(app.and_then(|it| it.expires_at), has_next);
         Ok(())
     }
 
@@ -57,7 +58,8 @@ impl App {
         self.notices.open(NoticeKind::ConnectionFailing, since, message);
     }
 
-    fn note_expiry(&self, expires_at: Option<Time>) {
+    /// `has_next`: a new one waits to be known to Microsoft.
+    fn note_expiry(&self, expires_at: Option<Time>, has_next: bool) {
         let now = self.clock.now();
         let n_passed = expires_at.map_or(0, |at| n_passed(at, now));
         let (Some(at), 1..) = (expires_at, n_passed) else {
@@ -65,9 +67,13 @@ impl App {
             return;
         };
         let (verb, date) = (if at <= now { "expired" } else { "expires" }, &at.to_string()[..10]);
+        let what = if has_next {
+            "A new certificate waits: upload it, and test the app"
+        } else {
+            "Renew it on the page Microsoft app of the console, or with `posture connect m365 renew`"
+        };
         let message = format!(
-            "the credential of the Microsoft app {verb} on {date}; without it no Microsoft tenant is read. Renew it on the \
-             page Microsoft app of the console, or with `posture connect m365 init`"
+            "the credential of the Microsoft app {verb} on {date}; without it no Microsoft tenant is read. {what}"
         );
         let mut warned =
             self.connects.warned.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

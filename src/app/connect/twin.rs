@@ -17,12 +17,11 @@ const N_TWINS_MAX: usize = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Twin {
     pub id: ConnectionId,
-    /// `None`: it sees many clients.
-    pub client: Option<ClientId>,
+    pub client: ClientId,
 }
 
 impl App {
-    /// Up to [`N_TWINS_MAX`] that the caller may see, for each of these connections.
+    /// Up to [`N_TWINS_MAX`] that the caller may see, for each of these connections that is a client's.
     ///
     /// # Errors
     /// `Internal` if the database cannot be read.
@@ -32,18 +31,21 @@ impl App {
         all: &[ConnectionWithRun],
     ) -> Result<BTreeMap<ConnectionId, Vec<Twin>>> {
         let allowed = by.allowed_clients().map(<[ClientId]>::to_vec);
+        // Accounts of a tool that sees many clients may differ in nothing but their secrets.
+        let of_clients = all.iter().filter(|it| it.connection.client.is_some());
         let wanted: Vec<_> =
-            all.iter().map(|it| (it.connection.id, it.connection.settings.clone())).collect();
+            of_clients.map(|it| (it.connection.id, it.connection.settings.clone())).collect();
         let find = move |snapshot: &Snapshot| {
             let is_of = |allowed: &Vec<ClientId>, client: Option<ClientId>| {
                 client.is_some_and(|it| allowed.contains(&it))
             };
             let may_see = |client| allowed.as_ref().is_none_or(|it| is_of(it, client));
-            let mut of_settings: BTreeMap<String, Vec<Twin>> = BTreeMap::new();
+            let mut of_settings: BTreeMap<String, Vec<Twin>> =
+                wanted.iter().map(|it| (it.1.clone(), Vec::new())).collect();
             for it in snapshot.list_connections()?.into_iter().filter(is_there) {
-                if may_see(it.client) {
-                    let twin = Twin { id: it.id, client: it.client };
-                    of_settings.entry(it.settings).or_default().push(twin);
+                let Some(client) = it.client.filter(|_| may_see(it.client)) else { continue };
+                if let Some(same) = of_settings.get_mut(&it.settings) {
+                    same.push(Twin { id: it.id, client });
                 }
             }
             let twins = |(id, settings): (ConnectionId, String)| {

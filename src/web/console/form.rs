@@ -40,6 +40,8 @@ pub(super) enum Kind {
     Clients,
     /// Every field whose name begins with this one and a dot, as text.
     Nested,
+    /// The same, where one that is left empty is cleared. Those that begin with [`KEPT`] stay then.
+    NestedOrCleared,
     /// A day: its beginning. Left out if it is empty.
     StartOfDay,
     /// A day in the form `2026-11-27`: its end. Left out if it is empty.
@@ -102,6 +104,9 @@ fn put(object: &mut Map<String, Value>, name: &str, value: Value) {
     }
 }
 
+/// Of values that are not shown.
+const KEPT: &str = "kept";
+
 fn value(form: &Pairs, parts: &Pairs, name: &str, kind: &Kind) -> Option<Value> {
     // Where only the last part of a name is in the form, it is that.
     let named = find(form, name).or_else(|| find(form, name.rsplit('.').next()?));
@@ -129,6 +134,15 @@ fn value(form: &Pairs, parts: &Pairs, name: &str, kind: &Kind) -> Option<Value> 
                 let name = it.0.strip_prefix(name)?.strip_prefix('.')?.to_owned();
                 let value = it.1.trim();
                 (!value.is_empty()).then(|| (name, json!(value)))
+            };
+            Some(Value::Object(form.iter().filter_map(inner).collect()))
+        }
+        Kind::NestedOrCleared => {
+            let inner = |it: &(String, String)| {
+                let value = it.1.trim();
+                let of = |prefix: &str| it.0.strip_prefix(prefix)?.strip_prefix('.');
+                let kept = || of(KEPT).filter(|_| !value.is_empty());
+                of(name).or_else(kept).map(|name| (name.to_owned(), json!(value)))
             };
             Some(Value::Object(form.iter().filter_map(inner).collect()))
         }

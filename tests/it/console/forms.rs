@@ -47,7 +47,8 @@ fn what_hands_something_out_or_destroys_it_asks_for_the_password_again() {
     }
     // What says whose data something is, and what others may scan.
     let map = "/connections/01a2272b-7032-7000-8000-000000000000/organizations";
-    for path in [map, &format!("/clients/{client}/networks")] {
+    let change = "/connections/01a2272b-7032-7000-8000-000000000000/settings";
+    for path in [map, change, &format!("/clients/{client}/networks")] {
         let fields = [("token", &*token), ("settings.scanNetworks", "127.0.0.0/8")];
         assert!(asked_again(&browser.post(path, &fields)).is_some(), "{path}");
     }

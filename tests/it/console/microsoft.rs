@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 
 use super::browser::{Browser, PASSWORD};
 use crate::connect::graph::{APP, Graph, Told};
-use crate::harness::Answer;
 use crate::harness::http::send_socket;
 use crate::harness::process::{Folder, Server, wait_until};
+use crate::harness::{Answer, Posture};
 
 const WAIT: Duration = Duration::from_mins(1);
 const TENANT: &str = "msp.example";
@@ -235,6 +235,50 @@ fn ids_are_corrected_without_a_new_certificate() {
 }
 
 #[test]
+fn an_optional_setting_is_cleared_in_the_browser() {
+    let mut desk = Desk::new();
+    let client = desk.folder.client("Birch");
+    let token = desk.browser.token("/microsoft-app");
+    let one = "00000000-1111-2222-3333-666666666666";
+    let form = [
+        ("token", &*token),
+        ("clientId", &client),
+        ("settings.tenant", "birch.example"),
+        ("settings.subscriptions", one),
+    ];
+    let added = desk.browser.post("/connections/add/azure", &form);
+    let id = added.header("location").unwrap().split(['/', '?']).nth(2).unwrap().to_owned();
+    let settings = |desk: &Desk| {
+        desk.folder.ask(&format!("/api/connections/{id}"))["data"]["settings"].clone()
+    };
+    assert_eq!(settings(&desk), json!({"tenant": "birch.example", "subscriptions": one}));
+    let form =
+        [("token", &*token), ("settings.tenant", "birch.example"), ("settings.subscriptions", "")];
+    let changed = desk.browser.post(&format!("/connections/{id}/settings"), &form);
+    assert_eq!(changed.status, 303, "{}", changed.text());
+    assert_eq!(settings(&desk), json!({"tenant": "birch.example"}));
+}
+
+#[test]
+fn a_new_certificate_is_used_when_the_old_one_has_expired() {
+    let posture = Posture::start();
+    let soon = (posture.now().plus_days(3)).to_string();
+    posture.set_microsoft_app(&soon);
+    let notice = |posture: &Posture| {
+        posture.block_on(posture.app.note_connections()).unwrap();
+        let system = posture.operator("GET", "/api/system", &Value::Null).json();
+        system["data"]["notices"][0]["message"].as_str().unwrap().to_owned()
+    };
+    assert!(notice(&posture).contains("Renew it on the page Microsoft app"));
+    let renew = posture.operator("POST", "/api/microsoft-app/renew", &json!({}));
+    let next = renew.json()["data"]["newCertificate"]["fingerprint"].clone();
+    assert!(notice(&posture).ends_with("A new certificate waits: upload it, and test the app"));
+    posture.pass_days(4);
+    let app = posture.operator("GET", "/api/microsoft-app", &Value::Null).json()["data"].clone();
+    assert_eq!((&app["fingerprint"], &app["newCertificate"]), (&next, &Value::Null));
+}
+
+#[test]
 fn a_wrong_tenant_is_seen_and_corrected() {
     let mut desk = Desk::new();
     let birch = desk.folder.client("Birch");
@@ -282,6 +326,15 @@ fn a_test_of_the_app_says_of_each_step_what_to_do() {
     ]);
     desk.graph.answers.set("token", refused(700_016));
     desk.test(&["Microsoft knows no app 00000000-1111", "check both ids"]);
+    for (code, said) in [
+        (7_000_112, "the app is disabled in the tenant"),
+        (500_011, "the tenant has no service principal of the API"),
+        (530_004, "asks for a compliant device"),
+        (1_002_016, "a proxy on the way must use TLS 1.2"),
+    ] {
+        desk.graph.answers.set("token", refused(code));
+        desk.test(&[said]);
+    }
     desk.graph.answers.set("token", token());
     desk.graph.answers.register(&PERMISSIONS[1..].iter().map(|it| it.name).collect::<Vec<_>>());
     desk.test(&["missing: Organization.Read.All;", "1 connection that waited is being read now."]);

@@ -66,16 +66,12 @@ pub(super) struct ConnectionView {
 #[serde(rename_all = "camelCase")]
 pub(super) struct TwinView {
     connection_id: Uid,
-    /// Null: it is your own tool.
-    client_id: Null<Uid>,
+    client_id: Uid,
 }
 
 impl From<Twin> for TwinView {
     fn from(it: Twin) -> Self {
-        Self {
-            connection_id: Uid::of(it.id.as_bytes()),
-            client_id: it.client.map(|it| Uid::of(it.as_bytes())).into(),
-        }
+        Self { connection_id: Uid::of(it.id.as_bytes()), client_id: Uid::of(it.client.as_bytes()) }
     }
 }
 
@@ -306,6 +302,8 @@ pub(super) struct FieldView {
     secret: bool,
     /// The values that are allowed. Empty: others than these.
     values: Vec<String>,
+    /// A value may have several lines, as PEM does.
+    multiline: bool,
 }
 
 impl From<Kind> for KindView {
@@ -323,6 +321,7 @@ impl From<Kind> for KindView {
 
 impl From<Field> for FieldView {
     fn from(it: Field) -> Self {
+        let multiline = matches!(it.rule, FieldRule::Authorities);
         let values = match it.rule {
             FieldRule::OneOf(words) => words.into_iter().map(Cow::into_owned).collect(),
             FieldRule::Text
@@ -345,6 +344,7 @@ impl From<Field> for FieldView {
             required: it.is_required,
             secret: it.is_secret,
             values,
+            multiline,
         }
     }
 }

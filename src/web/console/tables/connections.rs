@@ -5,7 +5,8 @@ use poem::http::Method;
 use super::{Action, Page, Read, Sending, Then, read, read_if_there};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
-    Client, Day, Flag, LinesIfAny, Nested, One, Part, Text, TextOrNull, TrueOrFalse,
+    Client, Day, Flag, LinesIfAny, Nested, NestedOrCleared, One, Part, Text, TextOrNull,
+    TrueOrFalse,
 };
 
 const KINDS: Read = read("kinds", "/api/connection-kinds");
@@ -112,7 +113,7 @@ pub(super) const ACTIONS: &[Action] = &[
         sent: Sending::Fields(&[
             Field("name", Text),
             Field("domains", LinesIfAny),
-            Field("settings", Nested),
+            Field("settings", NestedOrCleared),
         ]),
         then: Then::To("/connections/:connection", "The connection is changed, and is read anew."),
     },

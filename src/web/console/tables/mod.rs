@@ -43,7 +43,7 @@ pub(super) enum Need {
 }
 
 /// They are confirmed with the password although their pages are not: they say whose data it is, and what others may scan.
-const CONFIRMED: [&str; 2] = ["map-organization", "set-scan-networks"];
+const CONFIRMED: [&str; 3] = ["change-connection", "map-organization", "set-scan-networks"];
 
 /// What a form does.
 pub(super) struct Action {
