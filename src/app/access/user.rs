@@ -132,10 +132,10 @@ impl App {
         change: impl FnOnce() -> Result<UserChange>,
     ) -> Result<(Arc<User>, Option<String>)> {
         let before = self.get_user(id)?;
-        let mut change = change()?;
+        let change = change()?;
         let user = self.changed_user(&before, &change)?;
         // Making a password takes long, and nobody waits for it.
-        let made = match change.password.take() {
+        let made = match change.password.clone() {
             Some(wanted) => Some(self.make_password("password", &user, wanted).await?),
             None => None,
         };
