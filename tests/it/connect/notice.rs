@@ -23,7 +23,7 @@ fn a_credential_is_warned_about_from_thirty_days_before_its_end_until_it_is_rene
     let (at, message) = notices(&posture).remove(0);
     assert_eq!(at, "2026-03-11T09:00:00.000Z");
     let said = "the credential of the Microsoft app expires on 2026-04-10";
-    assert!(message.starts_with(said) && message.contains("m365 init"), "{message}");
+    assert!(message.starts_with(said) && message.contains("m365 renew"), "{message}");
     posture.pass_days(30);
     let (at, message) = notices(&posture).remove(0);
     assert_eq!(at, "2026-03-11T09:00:00.000Z");
