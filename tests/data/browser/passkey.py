@@ -103,7 +103,8 @@ def sign_out():
 
 
 def add(name):
-    go("/me/passkeys")
+    # What was pressed before may still be on its way.
+    until(lambda: go("/me/passkeys") or driver.find_elements(By.CSS_SELECTOR, "[name=name]"))
     find("[name=name]").send_keys(name)
     press("[data-passkey] button")
 
