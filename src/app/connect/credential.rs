@@ -168,7 +168,9 @@ impl App {
     }
 }
 
-pub(super) fn missing_app() -> Error {
+/// What is said where there is no app.
+#[must_use]
+pub fn missing_app() -> Error {
     Error::not_found("there is no Microsoft app yet")
 }
 

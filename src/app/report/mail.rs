@@ -35,7 +35,6 @@ pub struct MailServer {
 }
 
 /// A server that somebody set.
-#[derive(Clone)]
 pub(in crate::app) struct SetServer {
     pub(in crate::app) it: MailServer,
     pub(in crate::app) at: Time,
@@ -48,7 +47,7 @@ pub(in crate::app) struct SetServer {
 pub struct Mailing {
     /// `None`: the configuration names no server.
     file: Option<Arc<Mailer>>,
-    set: RwLock<Option<SetServer>>,
+    set: RwLock<Option<Arc<SetServer>>>,
     sealer: Sealer,
     /// Where a server may be that the configuration does not name.
     policy: EgressPolicy,
@@ -120,7 +119,7 @@ impl Mailing {
             })
             .ok()
         });
-        *self.set.write().unwrap_or_else(PoisonError::into_inner) = read;
+        *self.set.write().unwrap_or_else(PoisonError::into_inner) = read.map(Arc::new);
     }
 
     fn read(&self, it: &Credential) -> std::result::Result<SetServer, String> {
@@ -148,7 +147,7 @@ impl Mailing {
     }
 
     /// What is set in place of the configuration.
-    pub(in crate::app) fn set(&self) -> Option<SetServer> {
+    pub(in crate::app) fn set(&self) -> Option<Arc<SetServer>> {
         self.set.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -160,7 +159,7 @@ impl Mailing {
         let locked = "posture.key cannot open the password of the mail server; put the original key file back and restart, or \
                       enter the password again on the page Settings of the console";
         match self.set() {
-            Some(it) => it.mailer.ok_or_else(|| Error::conflict(locked)),
+            Some(it) => it.mailer.clone().ok_or_else(|| Error::conflict(locked)),
             None => self.file.clone().ok_or_else(|| Error::conflict(unset)),
         }
     }

@@ -111,7 +111,11 @@ fn check(new: &NewMailServer, by: &Caller) -> Result<MailServer> {
 
 /// The password to log in with: the new one, or the one before, which is sent nowhere else than where it was entered for. Empty:
 /// the login has none.
-fn password(new: Option<String>, it: &MailServer, before: Option<SetServer>) -> Result<String> {
+fn password(
+    new: Option<String>,
+    it: &MailServer,
+    before: Option<Arc<SetServer>>,
+) -> Result<String> {
     if it.user.is_none() || it.login != PASSWORD_LOGIN {
         return Ok(String::new());
     }
@@ -123,7 +127,7 @@ fn password(new: Option<String>, it: &MailServer, before: Option<SetServer>) -> 
         return Ok(new);
     }
     let same = before.filter(|was| was.it.server == it.server && was.it.user == it.user);
-    let kept = same.and_then(|it| it.password).filter(|it| !it.is_empty());
+    let kept = same.and_then(|it| it.password.clone()).filter(|it| !it.is_empty());
     kept.ok_or_else(|| refused("password", "is required with user"))
 }
 

@@ -212,7 +212,7 @@ impl App {
         require_all_clients(by)?;
         let (set, mail) = (self.settings.now(), self.mailing.set());
         let effective = |it: &Configured| {
-            let chosen = set.option(it.key).or_else(|| mail::option(mail.as_ref(), it.key));
+            let chosen = set.option(it.key).or_else(|| mail::option(mail.as_deref(), it.key));
             let (value, source) = chosen.unwrap_or_else(|| {
                 let source = it.origin.clone().map_or(Source::Default, Source::File);
                 (shown(it), source)

@@ -19,7 +19,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
-use crate::app::connect::credential::{MicrosoftAppState, NextCertificate};
+use crate::app::connect::credential::{MicrosoftAppState, NextCertificate, missing_app};
 use crate::app::connect::microsoft::{AppChange, AppTest, NewAppKey, NewMicrosoftApp};
 use crate::connect::kind::{FieldRule, is_id};
 use crate::connect::microsoft::Cloud;
@@ -283,10 +283,6 @@ impl From<AppTest> for AppTestView {
 /// Digits of its fingerprint in the name of the certificate's file: a browser keeps older ones.
 const N_NAME_DIGITS: usize = 8;
 
-fn missing() -> Error {
-    Error::not_found("there is no Microsoft app yet")
-}
-
 pub struct MicrosoftAppOperations;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
@@ -301,7 +297,7 @@ impl MicrosoftAppOperations {
         _by: By<View>,
     ) -> Result<Data<AppView>, Failure> {
         let found = web.app.microsoft_app().await?;
-        Ok(Data::of(&AppView::from(found.ok_or_else(missing)?)))
+        Ok(Data::of(&AppView::from(found.ok_or_else(missing_app)?)))
     }
 
     /// Set the Microsoft app
@@ -360,7 +356,7 @@ impl MicrosoftAppOperations {
         web: Held<&Arc<Web>>,
         _by: By<View>,
     ) -> Result<Attachment, Failure> {
-        let found = web.app.microsoft_app().await?.ok_or_else(missing)?;
+        let found = web.app.microsoft_app().await?.ok_or_else(missing_app)?;
         let secret = || Error::not_found("the app has a client secret and no certificate");
         let next = found.next.map(|it| (it.certificate_pem, it.fingerprint));
         let used = found.app.certificate_pem.zip(found.app.fingerprint);
