@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -13,35 +13,48 @@ mod reader;
 #[path = "tidy/source.rs"]
 mod source;
 
-/// Lowest first. A module uses lower floors only; siblings do not know each other.
-const FLOORS: &[&[&str]] = &[
-    &["error"],
-    &[
-        "id",
-        "clock",
-        "secret",
-        "origin",
-        "page",
-        "peer",
-        "poll",
-        "request",
-        "text",
-        "encoding",
-        "toml_reader",
-        "blocking",
-        "fair_limit",
-        "bounded_file",
-    ],
-    &["engine", "paper"],
-    &["store", "import", "catalog", "egress", "background"],
-    &["auth", "connect", "mail", "oidc", "passkey", "scan", "webhook"],
-    &["app"],
-    &["work"],
-    &["api", "web"],
-    &["serve"],
-    &["demo"],
-    &["config"],
-    &["cli"],
+/// A package: its folder, the packages that it is built on, and the floors inside, lowest first.
+type Package = (&'static str, &'static [&'static str], &'static [&'static [&'static str]]);
+
+/// The order of packages is Cargo's to hold. Inside, a module uses lower floors only; siblings do not know each other.
+const PACKAGES: &[Package] = &[
+    (
+        "core",
+        &[],
+        &[
+            &["error"],
+            &[
+                "id",
+                "clock",
+                "secret",
+                "origin",
+                "page",
+                "peer",
+                "poll",
+                "request",
+                "text",
+                "encoding",
+                "toml_reader",
+                "blocking",
+                "fair_limit",
+                "bounded_file",
+            ],
+            &["engine", "paper"],
+            &["import", "catalog"],
+        ],
+    ),
+    ("store", &["core"], &[&["store"]]),
+    (
+        "outside",
+        &["core"],
+        &[&["egress"], &["connect", "mail", "oidc", "passkey", "scan", "webhook"]],
+    ),
+    ("app", &["core", "outside", "store"], &[&["background"], &["auth"], &["app"], &["work"]]),
+    (
+        "posture",
+        &["app", "core", "outside", "store"],
+        &[&["api", "web"], &["serve"], &["demo"], &["config"], &["cli"]],
+    ),
 ];
 
 /// Modules of one floor of which one builds on the other, and why.
@@ -157,16 +170,57 @@ fn floor_of(floors: &[&[&str]], name: &str) -> Option<usize> {
     floors.iter().position(|floor| floor.contains(&name))
 }
 
+/// The package and the floor of a module of the top level.
+fn place_of(name: &str) -> (&'static str, usize) {
+    let mut places = PACKAGES
+        .iter()
+        .filter_map(|(package, _, floors)| floor_of(floors, name).map(|floor| (*package, floor)));
+    places.next().unwrap_or_else(|| panic!("`{name}` has no floor"))
+}
+
 #[test]
 fn modules_use_only_lower_floors() {
     for (here, used) in uses() {
         let Some(top) = here.first().filter(|it| *it != "main") else { continue };
-        let floor = floor_of(FLOORS, top).unwrap_or_else(|| panic!("`{top}` has no floor"));
+        let (package, floor) = place_of(top);
         for target in used.iter().map(|it| &it[0]).filter(|it| *it != top) {
-            let lower =
-                floor_of(FLOORS, target).unwrap_or_else(|| panic!("`{target}` has no floor"));
-            let allowed = lower < floor || WITHIN_FLOOR.contains(&(top, target));
+            let (of, lower) = place_of(target);
+            let allowed = of != package || lower < floor || WITHIN_FLOOR.contains(&(top, target));
             assert!(allowed, "{}: `{top}` may not use `{target}`", here.join("::"));
+        }
+    }
+}
+
+/// What a package may use is what it depends on. One that depends on more than it should would compile.
+#[test]
+fn packages_are_built_on_lower_ones_alone() {
+    for (package, lower, floors) in PACKAGES {
+        let used = dependencies(package, "dependencies").into_iter();
+        let own: Vec<String> =
+            used.filter_map(|it| Some(it.strip_prefix("posture-")?.to_owned())).collect();
+        assert_eq!(own, *lower, "src/{package}");
+        let mut rooms: Vec<String> = sources(&format!("src/{package}"))
+            .iter()
+            .filter_map(|(path, _)| module_of(path).first().cloned())
+            .filter(|it| it != "main")
+            .collect();
+        rooms.dedup();
+        let mut listed = floors.concat();
+        listed.sort_unstable();
+        assert_eq!(rooms, listed, "src/{package}");
+    }
+}
+
+/// What lies beside the rooms of a package would be on no floor.
+#[test]
+fn the_file_of_a_package_names_its_rooms_and_no_more() {
+    for (package, ..) in PACKAGES {
+        let path = root().join("src").join(package).join("lib.rs");
+        for statement in code(&fs::read_to_string(&path).unwrap()).split_inclusive(';') {
+            let statement = statement.trim();
+            let is_name = statement.strip_prefix("pub mod ").is_some_and(|it| !it.contains('{'))
+                || statement.trim_start_matches("pub ").starts_with("use posture_");
+            assert!(is_name || statement.is_empty(), "{}: {statement}", path.display());
         }
     }
 }
@@ -266,19 +320,52 @@ fn every_public_function_has_a_caller_outside_tests() {
     assert!(unused.is_empty(), "nothing in src calls these: {unused:?}");
 }
 
+fn manifest(package: &str) -> toml::Table {
+    let folder = if package == "posture" { root() } else { root().join("src").join(package) };
+    fs::read_to_string(folder.join("Cargo.toml")).unwrap().parse().unwrap()
+}
+
+/// The names in a section of a package's manifest.
+fn dependencies(package: &str, section: &str) -> Vec<String> {
+    let all = manifest(package);
+    let all = all.get(section).and_then(|it| it.as_table());
+    all.map(|it| it.keys().cloned().collect()).unwrap_or_default()
+}
+
 #[test]
 fn every_dependency_is_used() {
-    let manifest: toml::Table =
-        fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
-    for (section, folders) in [("dependencies", &["src"][..]), ("dev-dependencies", &["tests"][..])]
-    {
-        let texts: Vec<String> =
-            folders.iter().flat_map(|it| sources(it)).map(|(_, text)| code(&text)).collect();
-        for name in manifest[section].as_table().unwrap().keys() {
-            let name = name.replace('-', "_");
-            let is_used = texts.iter().any(|text| words(text).any(|it| it == name));
-            assert!(is_used, "[{section}] nothing uses {name}");
+    for (package, ..) in PACKAGES {
+        let src = format!("src/{package}");
+        for (section, folder) in [("dependencies", src.as_str()), ("dev-dependencies", "tests")] {
+            let texts: Vec<String> = sources(folder).iter().map(|(_, text)| code(text)).collect();
+            let said: HashSet<&str> = texts.iter().flat_map(|text| words(text)).collect();
+            for name in dependencies(package, section) {
+                let name = name.replace('-', "_");
+                assert!(said.contains(&*name), "src/{package}: [{section}] nothing uses {name}");
+            }
         }
+    }
+}
+
+/// Versions, features and lints stand once, in the manifest at the top.
+#[test]
+fn packages_say_what_the_workspace_says() {
+    let is_of_workspace = |it: &toml::Value| it.get("workspace") == Some(&toml::Value::from(true));
+    for (package, ..) in PACKAGES {
+        let manifest = manifest(package);
+        assert!(is_of_workspace(&manifest["lints"]), "src/{package}: lints");
+        for (name, it) in manifest["dependencies"].as_table().unwrap() {
+            assert!(is_of_workspace(it), "src/{package}: {name}");
+        }
+    }
+    let used = PACKAGES.iter().flat_map(|(package, ..)| {
+        let mut names = dependencies(package, "dependencies");
+        names.extend(dependencies(package, "dev-dependencies"));
+        names
+    });
+    let used: BTreeSet<String> = used.collect();
+    for name in manifest("posture")["workspace"]["dependencies"].as_table().unwrap().keys() {
+        assert!(used.contains(name), "[workspace.dependencies] no package names {name}");
     }
 }
 
@@ -336,7 +423,7 @@ fn libraries_stay_in_their_folders() {
 
 #[test]
 fn handlers_cannot_name_the_store_of_all_clients() {
-    for (path, text) in sources("src/api") {
+    for (path, text) in sources("src/posture/api") {
         let names = words(&code(&text)).any(|it| it == "Store");
         assert!(!names, "{}: a handler reaches rows through its caller", path.display());
     }

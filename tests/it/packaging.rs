@@ -55,7 +55,17 @@ fn each_command_has_a_manual_page() {
 #[test]
 fn the_licenses_are_those_of_what_is_inside() {
     let mut tree = Command::new(env!("CARGO"));
-    tree.args(["tree", "--locked", "--offline", "-e", "normal", "--prefix", "none"]);
+    tree.args([
+        "tree",
+        "--package",
+        "posture",
+        "--locked",
+        "--offline",
+        "-e",
+        "normal",
+        "--prefix",
+        "none",
+    ]);
     tree.args(["--target", "x86_64-unknown-linux-musl", "--format", "{p}|{l}"]);
     let tree = tree.current_dir(root()).output().unwrap();
     assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
@@ -65,7 +75,7 @@ fn the_licenses_are_those_of_what_is_inside() {
         let mut words = package.split(' ');
         let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
         let license = license.replace(" / ", " OR ").replace('/', " OR ");
-        (name != "posture").then(|| format!("{name}\t{version}\t{license}"))
+        (!name.starts_with("posture")).then(|| format!("{name}\t{version}\t{license}"))
     });
     let inside: BTreeSet<String> = rows.collect();
     let list = text("assets/licenses/list.tsv");

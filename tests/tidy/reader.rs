@@ -1,6 +1,6 @@
 //! Readers of text that others wrote: `encoding` is the one that knows byte order marks and what is no UTF-8.
 
-use super::source::{code, root, sources};
+use super::source::{below_package, code, sources};
 
 /// What reads bytes as text or JSON without it.
 const READERS: &[&str] =
@@ -60,10 +60,10 @@ fn text_of_others_is_read_by_one_reader() {
     let mut found = Vec::new();
     for (path, text) in sources("src") {
         if READERS.iter().any(|it| code(&text).contains(it)) {
-            let path = path.strip_prefix(root().join("src")).unwrap();
-            found.push(path.to_str().unwrap().to_owned());
+            found.push(below_package(&path).to_str().unwrap().to_owned());
         }
     }
+    found.sort();
     let listed: Vec<&str> = MAY_READ.iter().map(|it| it.0).collect();
     assert!(listed.is_sorted());
     assert_eq!(

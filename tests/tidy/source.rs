@@ -31,9 +31,15 @@ pub(crate) fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The module that a file of `src` is. `lib.rs` is the empty path.
+/// A file of `src` below the folder of its package.
+pub(crate) fn below_package(path: &Path) -> PathBuf {
+    let below = path.strip_prefix(root().join("src")).unwrap();
+    below.components().skip(1).collect()
+}
+
+/// The module that a file of `src` is. A `lib.rs` is the empty path.
 pub(crate) fn module_of(path: &Path) -> Module {
-    let below = path.strip_prefix(root().join("src")).unwrap().with_extension("");
+    let below = below_package(path).with_extension("");
     let mut parts: Module =
         below.components().map(|it| it.as_os_str().to_string_lossy().into_owned()).collect();
     if parts.last().is_some_and(|it| it == "mod" || it == "lib") {
@@ -116,8 +122,8 @@ pub(crate) fn paths(text: &str) -> Vec<Module> {
 
 /// Each module with the modules that it uses, by name from the crate's root.
 pub(crate) fn uses() -> BTreeMap<Module, BTreeSet<Module>> {
-    let files: BTreeMap<Module, String> =
-        sources("src").into_iter().map(|(path, text)| (module_of(&path), text)).collect();
+    let files = sources("src").into_iter().map(|(path, text)| (module_of(&path), text));
+    let files: BTreeMap<Module, String> = files.filter(|(here, _)| !here.is_empty()).collect();
     let used = |here: &Module, text: &str| -> BTreeSet<Module> {
         let targets = paths(text).into_iter().filter_map(|path| {
             let first = path.first()?.as_str();
