@@ -39,7 +39,7 @@ fn every_ignored_test_is_run_where_what_it_needs_is_there() {
     let script = fs::read_to_string(root().join("tests/run")).unwrap();
     let known = needs(&script);
     let mut used = BTreeSet::new();
-    for (path, text) in sources("tests/it") {
+    for (path, text) in ["tests/core", "tests/it", "tests/store"].into_iter().flat_map(sources) {
         if path.ends_with("suite.rs") {
             continue;
         }

@@ -5,6 +5,9 @@ pub mod backend;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod demonstration;
 pub mod http;
+mod long;
+#[allow(dead_code, reason = "which of these a test file needs is its own affair")]
+pub mod newer;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod patroni;
 pub mod port;
@@ -12,12 +15,15 @@ pub mod port;
 pub mod postgres;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod process;
+pub mod report;
 pub mod sample;
 pub mod sink;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod snapshot;
 pub mod tls;
 pub mod tool;
+#[allow(dead_code, reason = "which of these a test file needs is its own affair")]
+pub mod wait;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod wire;
 
@@ -34,16 +40,19 @@ use posture::catalog::embedded;
 use posture::clock::{Clock, Time};
 use posture::engine::catalog::Catalog;
 use posture::error::Code;
+use posture::import::Format;
 use posture::serve::{
     CONTROL_SOCKET, Opened, PublicListeners, ServeOptions, open_control_socket, serve,
 };
-use posture::store::{self, Store};
+pub use posture::store;
+use posture::store::Store;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 use backend::Disk;
 pub use http::{Answer, send};
+pub use long::is_long;
 
 /// Where the clock stands when a posture starts.
 pub const START: &str = "2026-03-10T09:00:00Z";
@@ -121,11 +130,6 @@ fn connect_options() -> posture::app::connect::registry::ConnectOptions {
         ..posture::egress::EgressPolicy::default()
     };
     posture::app::connect::registry::ConnectOptions { egress, ..Default::default() }
-}
-
-/// Whether the long forms of tests run.
-pub fn is_long() -> bool {
-    std::env::var_os("POSTURE_LONG").is_some()
 }
 
 /// The catalog of the executable, read once.

@@ -10,13 +10,13 @@ use std::sync::mpsc::channel;
 use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
-use posture::store::{EngineOptions, PostgresOptions};
+use super::store::{EngineOptions, PostgresOptions};
 use rustls::RootCertStore;
 use tempfile::TempDir;
 
 use super::port::free_port;
-use super::process::{signal, wait_until};
 use super::tool;
+use super::wait::{signal, wait_until};
 
 /// Runs the tests that know nothing of engines on this one.
 const VARIABLE: &str = "POSTURE_TEST_ENGINE";

@@ -7,35 +7,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::Answer;
+pub(crate) use super::wait::{signal, wait_until};
 
 /// No command, start or stop takes longer.
 const WAIT: Duration = Duration::from_mins(3);
-const LOOK_EVERY: Duration = Duration::from_millis(3);
 
 /// The executable under test; `POSTURE_BINARY` names another.
 pub(crate) fn binary() -> PathBuf {
     let named = std::env::var_os("POSTURE_BINARY").map(PathBuf::from);
     let built = || option_env!("CARGO_BIN_EXE_posture").map(PathBuf::from);
     named.or_else(built).expect("POSTURE_BINARY names the executable")
-}
-
-/// Waits until `is_so`; whether it came to be in time.
-pub(crate) fn wait_until(wait: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let end = Instant::now() + wait;
-    while !is_so() {
-        if end < Instant::now() {
-            return false;
-        }
-        sleep(LOOK_EVERY);
-    }
-    true
 }
 
 /// How a command ended.
@@ -166,12 +153,6 @@ fn whole(mut file: File) -> String {
     let mut text = String::new();
     file.read_to_string(&mut text).unwrap();
     text
-}
-
-/// Sends a process a signal, such as `-TERM`.
-pub(crate) fn signal(id: u32, name: &str) {
-    let kill = ["-c", "kill \"$0\" \"$1\"", name, &id.to_string()];
-    assert!(Command::new("sh").args(kill).status().unwrap().success(), "no process {id}");
 }
 
 fn wait(child: &mut Child) -> ExitStatus {

@@ -4,9 +4,15 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+/// The folder of the repository, whose package it may be that is tested.
+pub fn root() -> &'static Path {
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    folders.find(|it| it.join("Cargo.lock").is_file()).unwrap()
+}
+
 /// The folder of our own samples.
 pub fn own_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/samples")
+    root().join("tests/data/samples")
 }
 
 /// The bytes of one of our own samples.
@@ -20,7 +26,7 @@ pub fn own(path: &str) -> Vec<u8> {
 /// When it is not there. Only tests in a module named `needs_samples` ask for it.
 pub fn foreign_folder() -> PathBuf {
     let named = std::env::var_os("POSTURE_SAMPLES").map(PathBuf::from);
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples");
+    let beside = || root().join("../shared/samples");
     let folder = named.unwrap_or_else(beside);
     assert!(folder.is_dir(), "no samples in {}; set POSTURE_SAMPLES", folder.display());
     folder
