@@ -83,6 +83,19 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Returns what a population shows of which some members may be unknown. While some are, it is partly met at most; while
+    /// most are, nothing passes.
+    #[must_use]
+    pub const fn of_population(passed: u32, failed: u32, unknown: u32) -> Self {
+        let is_mostly_unknown = passed.saturating_add(failed) < unknown;
+        let passed = if is_mostly_unknown { 0 } else { passed };
+        if failed == 0 && 0 < passed && 0 < unknown {
+            Self::Stated(Status::Partial)
+        } else {
+            Self::Counted { passed, failed }
+        }
+    }
+
     /// Returns true if it replaces an older observation of the same key.
     #[must_use]
     pub const fn is_effective(self) -> bool {
@@ -115,8 +128,7 @@ pub struct ControlVerdict<'a> {
 }
 
 impl<'a> ControlVerdict<'a> {
-    /// Counts subjects that pass and fail. While this is unknown of some, the list shows at most that the control is partly
-    /// met; while it is of most, nothing passes.
+    /// Counts subjects that pass, that fail, and of which this is unknown, by [`Verdict::of_population`].
     #[must_use]
     pub fn counted(
         code: &'static str,
@@ -130,14 +142,9 @@ impl<'a> ControlVerdict<'a> {
                 None => n_unknown += 1,
             }
         }
-        let failed = u32::try_from(failing.len()).unwrap_or(u32::MAX);
-        let is_mostly_unknown = passed as usize + failing.len() < n_unknown;
-        let passed = if is_mostly_unknown { 0 } else { passed };
-        let verdict = if failed == 0 && 0 < passed && 0 < n_unknown {
-            Verdict::Stated(Status::Partial)
-        } else {
-            Verdict::Counted { passed, failed }
-        };
+        let [failed, unknown] =
+            [failing.len(), n_unknown].map(|it| u32::try_from(it).unwrap_or(u32::MAX));
+        let verdict = Verdict::of_population(passed, failed, unknown);
         Self { code, verdict, failing, n_unknown }
     }
 }

@@ -173,8 +173,7 @@ impl Judged {
         Self { control, check: check.to_owned(), status, findings, count: None }
     }
 
-    /// Judges a population that was read completely. While some members are unknown, it is at most partly met; while most
-    /// are, nothing passes.
+    /// Judges a population that was read completely, by [`Verdict::of_population`].
     ///
     /// `None`: nothing is known that decides. `what`: what the failing members do wrong and what to do, as sentences.
     #[must_use]
@@ -184,7 +183,7 @@ impl Judged {
         members: impl IntoIterator<Item = Member<'a>>,
         what: &str,
     ) -> Option<Self> {
-        let (mut n_passed, mut failing, mut n_unknown) = (0_u32, Vec::new(), 0);
+        let (mut n_passed, mut failing, mut n_unknown) = (0_u32, Vec::new(), 0_u32);
         for it in members {
             match it.passes {
                 Some(true) => n_passed += 1,
@@ -192,16 +191,14 @@ impl Judged {
                 None => n_unknown += 1,
             }
         }
-        let n_known = n_passed as usize + failing.len();
-        if n_known < n_unknown {
-            n_passed = 0;
-        }
         let n_failed = failing.len();
-        let status = match (n_passed, n_failed) {
-            (0, 0) => return None,
-            (_, 0) if 0 < n_unknown => JudgedStatus::Partial,
-            (_, 0) => JudgedStatus::Compliant,
-            _ => JudgedStatus::NonCompliant,
+        let n_known = n_passed as usize + n_failed;
+        let failed = u32::try_from(n_failed).unwrap_or(u32::MAX);
+        let (status, n_passed) = match Verdict::of_population(n_passed, failed, n_unknown) {
+            Verdict::Counted { passed: 0, failed: 0 } => return None,
+            Verdict::Counted { passed, failed: 0 } => (JudgedStatus::Compliant, passed),
+            Verdict::Counted { passed, .. } => (JudgedStatus::NonCompliant, passed),
+            Verdict::Stated(_) | Verdict::Gone => (JudgedStatus::Partial, n_passed),
         };
         let names: Vec<&str> = failing.iter().map(|it| it.name).collect();
         let mut lines = Vec::new();
@@ -215,7 +212,7 @@ impl Judged {
             lines.push(format!("Unknown for {n_unknown} more."));
         }
         let failing = failing.iter().map(|it| it.id.to_owned()).collect();
-        let count = (0 < n_failed || n_unknown == 0).then_some(Count { n_passed, failing });
+        let count = (status != JudgedStatus::Partial).then_some(Count { n_passed, failing });
         let findings = cut(&lines.join("\n"));
         Some(Self { control, check: check.to_owned(), status, findings, count })
     }
