@@ -1,5 +1,7 @@
 //! What was read of a client's environment, and what it says of controls.
 
+use std::collections::BTreeSet;
+
 use crate::engine::asset::Seen;
 use crate::engine::fact::{FINDINGS_CHARS_MAX, Status, Verdict, failing_line};
 use crate::engine::identity::{AppUse, Identity};
@@ -142,6 +144,16 @@ impl Group {
         let (scope, streams) = (std::mem::take(&mut self.scope), std::mem::take(&mut self.streams));
         *self = Self { scope, streams, ..Self::default() };
     }
+
+    /// Leaves only what fails of these controls, because a check of them was not read. What is not said any more is not gone.
+    pub fn show_only_gaps(&mut self, unread: &BTreeSet<&str>) {
+        let n = self.observations.len();
+        let all = std::mem::take(&mut self.observations).into_iter();
+        let left =
+            all.filter_map(|it| if unread.contains(it.control) { it.into_gap() } else { Some(it) });
+        self.observations = left.collect();
+        self.is_whole &= self.observations.len() == n;
+    }
 }
 
 impl Judged {
@@ -226,6 +238,21 @@ impl Judged {
         }
         let findings = cut(&format!("{}\n{rest}", self.findings));
         Self { status: JudgedStatus::Partial, findings, count: None, ..self }
+    }
+
+    /// What it says while another check of its control was not read, which may be worse: what fails, and nothing that passes.
+    ///
+    /// `None`: it says nothing then.
+    #[must_use]
+    pub fn into_gap(self) -> Option<Self> {
+        match self.status {
+            JudgedStatus::Compliant | JudgedStatus::Partial => None,
+            JudgedStatus::NonCompliant => {
+                let count = self.count.map(|it| Count { n_passed: 0, ..it });
+                Some(Self { count, ..self })
+            }
+            JudgedStatus::NotApplicable => Some(self),
+        }
     }
 }
 

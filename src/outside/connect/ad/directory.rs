@@ -61,6 +61,17 @@ impl Directory {
         Self { domain, ..Self::default() }
     }
 
+    /// Returns true if this was read completely.
+    pub(super) const fn has(&self, name: StreamName) -> bool {
+        match name {
+            StreamName::Users => self.users.is_some(),
+            StreamName::Groups => self.groups.is_some(),
+            StreamName::Computers => self.computers.is_some(),
+            StreamName::Policy => self.policy.is_some(),
+            StreamName::PasswordSettings => self.password_settings.is_some(),
+        }
+    }
+
     /// Nothing was read, for one reason.
     pub(super) fn unread(why: &str) -> Self {
         let stream = |it: StreamName| Stream {

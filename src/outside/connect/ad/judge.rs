@@ -10,7 +10,7 @@ use crate::engine::identity::{Identity, LastSignIn, UserType};
 
 /// Judges a domain as it was at this moment: accounts and administrators, computers, policies.
 ///
-/// A rule of which a list was not read completely says nothing.
+/// A rule of which a list was not read completely says nothing, and other rules about its control say only what fails.
 #[must_use]
 pub fn judge(directory: &Directory, at: Time) -> Vec<Group> {
     let Directory { users, groups, computers, policy, password_settings, .. } = directory;
@@ -47,13 +47,25 @@ pub fn judge(directory: &Directory, at: Time) -> Vec<Group> {
     if let Some(note) = members.as_ref().and_then(admin::unread) {
         directory_group.notes.push(("administrators".to_owned(), note));
     }
-    vec![
+    let mut all = vec![
         directory_group,
         computers_group,
         facts(directory, POLICY, &[], policies),
         facts(directory, PASSWORD_SETTINGS, &[StreamName::Policy], passwords),
-    ]
+    ];
+    let is_unread = |streams: &[StreamName]| streams.iter().any(|it| !directory.has(*it));
+    let unread = JOINED.iter().filter(|it| is_unread(it.1)).map(|it| it.0).collect();
+    for group in &mut all {
+        group.show_only_gaps(&unread);
+    }
+    all
 }
+
+/// The controls with checks of several streams, and all streams of each.
+const JOINED: [(&str, &[StreamName]); 2] = [
+    ("ID-15", &[StreamName::Users, StreamName::Policy, StreamName::PasswordSettings]),
+    ("ID-35", &[StreamName::Users, StreamName::Groups, StreamName::Computers, StreamName::Policy]),
+];
 
 /// The parts of a domain that are read on their own, and their streams.
 type Part = (&'static str, &'static [StreamName]);

@@ -7,14 +7,14 @@ use crate::engine::fact::failing_line;
 const LENGTH_MIN: i64 = 12;
 const N_WRONG_MAX: i64 = 10;
 
-/// ID-15 and ID-25. Without the policies for some accounts, the domain's can only fail: others may be weaker than it.
+/// ID-15 and ID-25. Without the policies for some accounts, the domain's shows only what fails: others may be weaker than it.
 pub(super) fn of(domain: &DomainPolicy, settings: Option<&[PasswordSettings]>) -> Vec<Judged> {
     let assigned = settings.unwrap_or_default().iter().filter(|it| it.is_assigned);
     let named = |it: &PasswordSettings| (format!("policy {}", it.name), it.rules.clone());
     let mut all = vec![("domain policy".to_owned(), domain.rules.clone())];
     all.extend(assigned.map(named));
-    let is_whole = settings.is_some();
-    [passwords(&all, is_whole), lockout(&all, is_whole)].into_iter().flatten().collect()
+    let judged = [passwords(&all), lockout(&all)].into_iter();
+    judged.filter_map(|it| if settings.is_some() { Some(it) } else { it.into_gap() }).collect()
 }
 
 type Named = (String, PasswordRules);
@@ -27,7 +27,7 @@ fn failing(all: &[Named], wrong: impl Fn(&PasswordRules) -> Option<String>) -> O
     (!lines.is_empty()).then(|| failing_line(&lines, lines.len()))
 }
 
-fn passwords(all: &[Named], is_whole: bool) -> Option<Judged> {
+fn passwords(all: &[Named]) -> Judged {
     let wrong = |it: &PasswordRules| {
         let mut wrong = Vec::new();
         if it.length_min < LENGTH_MIN {
@@ -45,17 +45,15 @@ fn passwords(all: &[Named], is_whole: bool) -> Option<Judged> {
             JudgedStatus::NonCompliant,
             format!("{failing}\nThe password policy is too weak. {advice}"),
         )
-    } else if is_whole {
+    } else {
         let findings = "Minimum length and password history meet the baseline. Active Directory does not tell whether common passwords \
                         are rejected. Confirm that a filter such as Entra Password Protection does so on every domain controller.";
         (JudgedStatus::Partial, findings.to_owned())
-    } else {
-        return None;
     };
-    Some(Judged::whole("ID-15", "password_policy", status, findings))
+    Judged::whole("ID-15", "password_policy", status, findings)
 }
 
-fn lockout(all: &[Named], is_whole: bool) -> Option<Judged> {
+fn lockout(all: &[Named]) -> Judged {
     let wrong = |it: &PasswordRules| match it.n_wrong_max {
         1..=N_WRONG_MAX => None,
         n if N_WRONG_MAX < n => Some(format!("locks after {n} wrong passwords")),
@@ -65,14 +63,12 @@ fn lockout(all: &[Named], is_whole: bool) -> Option<Judged> {
         let advice = "Set the account lockout threshold to ten or fewer, with a duration and a reset counter, in the Default Domain Policy \
                       and in each fine-grained policy.";
         (JudgedStatus::NonCompliant, format!("{failing}\n{advice}"))
-    } else if is_whole {
+    } else {
         let n_max = all.iter().map(|(_, it)| it.n_wrong_max).max().unwrap_or_default();
         (
             JudgedStatus::Compliant,
             format!("Accounts are locked after at most {n_max} wrong passwords."),
         )
-    } else {
-        return None;
     };
-    Some(Judged::whole("ID-25", "account_lockout", status, findings))
+    Judged::whole("ID-25", "account_lockout", status, findings)
 }

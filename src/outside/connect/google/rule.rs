@@ -1,6 +1,6 @@
 //! All rules, and what each needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::snapshot::Snapshot;
 use super::snapshot::StreamKind::{
@@ -17,7 +17,7 @@ use crate::connect::reading::Judged;
 pub struct Rule {
     pub control: &'static str,
     pub check: &'static str,
-    /// It says nothing unless all of these were read completely.
+    /// Unless all of these were read completely, it says nothing, and other checks of its control say only what fails.
     pub needs: &'static [StreamKind],
     read: Read,
 }
@@ -88,12 +88,17 @@ enum Answer {
     Judged(Judged),
     /// Too little is known.
     Unknown,
+    /// What it needs was not read.
+    Unread,
     /// It is about nobody.
     Nobody,
 }
 
 impl Rule {
     fn answer(&self, tenant: &Tenant<'_>) -> Answer {
+        if !tenant.snapshot.has(self.needs) {
+            return Answer::Unread;
+        }
         let judged = match self.read {
             Read::Judge(judge) => judge(tenant),
             Read::Ask(question) => {
@@ -110,7 +115,7 @@ impl Rule {
 
 /// Judges an organization at a time. The same snapshot always gives the same verdicts.
 ///
-/// A control of which one check is not known is partly met at most.
+/// A control of which one check is not known is partly met at most. One of which a check was not read shows only what fails.
 ///
 /// `sanctioned_apps`: the names of the apps that the client approved, in lower case.
 #[must_use]
@@ -118,18 +123,23 @@ pub fn judge(snapshot: &Snapshot, sanctioned_apps: &[String], at: Time) -> Vec<J
     let tenant = Tenant::new(snapshot, sanctioned_apps, at);
     let mut judged = Vec::new();
     let mut unknown: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for it in RULES.iter().filter(|it| snapshot.has(it.needs)) {
+    let mut unread = BTreeSet::new();
+    for it in RULES {
         match it.answer(&tenant) {
             Answer::Judged(found) => judged.push(found),
             Answer::Unknown => {
                 unknown.entry(it.control).or_default().push(it.check.replace('_', " "));
             }
+            Answer::Unread => {
+                unread.insert(it.control);
+            }
             Answer::Nobody => (),
         }
     }
     let at_most = |it: Judged| match unknown.get(it.control) {
-        Some(checks) => it.at_most_partial(&format!("Not known: {}.", checks.join(", "))),
-        None => it,
+        _ if unread.contains(it.control) => it.into_gap(),
+        Some(checks) => Some(it.at_most_partial(&format!("Not known: {}.", checks.join(", ")))),
+        None => Some(it),
     };
-    judged.into_iter().map(at_most).collect()
+    judged.into_iter().filter_map(at_most).collect()
 }
