@@ -76,6 +76,15 @@ pub fn judge(domain: &Domain, answers: &Answers) -> Step {
     if unasked.is_empty() { Step::Done(group) } else { Step::Ask(unasked) }
 }
 
+/// The controls that a rule decides of which not everything was read.
+pub(super) fn unread(group: &Group) -> impl Iterator<Item = &'static str> {
+    let is_read = |rule: &&Rule| {
+        let mut streams = group.streams.iter();
+        streams.any(|it| it.name == rule.stream && it.state == StreamState::Complete)
+    };
+    RULES.iter().filter(move |it| !is_read(it)).filter_map(|it| it.control)
+}
+
 fn add(group: &mut Group, rule: &Rule, ruling: Ruling) {
     let Ruling { state, reason, n_rows, verdict, notes } = ruling;
     let n_rows = u64::try_from(n_rows).expect("records of one domain");

@@ -30,13 +30,18 @@ const N_DOMAINS_AT_ONCE: usize = 4;
 /// More queries about one domain fail. A domain with all that rules follow needs fewer.
 const N_QUERIES_MAX: usize = 200;
 
-/// Reads and judges domains: a group for each, in their order.
+/// Reads and judges domains: a group for each, in their order. A control that is not known of one of them shows only what fails
+/// of the others.
 ///
 /// Cannot fail as a whole: what could not be read is in the streams. Takes at most [`DnsLimits::domain`] for a domain.
 pub async fn read(domains: &[Domain], resolver: &DnsResolver) -> Reading {
     resolver.forget();
     let reads: Vec<_> = domains.iter().map(|it| read_domain(it, resolver)).collect();
-    let groups = iter(reads).buffered(N_DOMAINS_AT_ONCE).collect().await;
+    let mut groups: Vec<Group> = iter(reads).buffered(N_DOMAINS_AT_ONCE).collect().await;
+    let unread = groups.iter().flat_map(judge::unread).collect();
+    for group in &mut groups {
+        group.show_only_gaps(&unread);
+    }
     Reading { groups, ..Reading::default() }
 }
 

@@ -85,15 +85,35 @@ pub(super) fn rule(domain: &Domain, sheet: &Sheet) -> Result<Ruling, Halt> {
     let n_all = SELECTORS.len();
     let unread =
         unread.map(|it| format!("{} of {n_all} common selectors were not read: {}", it.0, it.1));
-    let mut ruling = if let Some((status, findings)) = judge(domain, &found, suite) {
-        Ruling::judged(found.len(), status, findings)
-    } else {
-        let why = format!("{domain} may sign with another, which the DNS does not list");
-        let text = format!("no key under {n_all} common selectors; {why}");
-        Ruling::noted(found.len(), "dkim", text)
+    let n = found.len();
+    let judged = judge(domain, &found, suite);
+    let Some(unread) = unread else {
+        return Ok(if let Some((status, findings)) = judged {
+            Ruling::judged(n, status, findings)
+        } else {
+            let why = format!("{domain} may sign with another, which the DNS does not list");
+            let text = format!("no key under {n_all} common selectors; {why}");
+            Ruling::noted(n, "dkim", text)
+        });
     };
-    ruling.notes.extend(unread.map(|it| ("dkim_unread", it)));
+    let is_signed = !signing(&found, suite).is_empty();
+    let mut ruling = match judged.and_then(|it| doubted(it, is_signed)) {
+        Some((status, findings)) => Ruling::judged(n, status, format!("{findings} {unread}.")),
+        None => Ruling::partial(n, unread.clone()),
+    };
+    ruling.notes.push(("dkim_unread", unread));
     Ok(ruling)
+}
+
+/// What a verdict comes to while selectors were not read: one of them may have a key with which others can sign.
+fn doubted(
+    (status, findings): (JudgedStatus, String),
+    is_signed: bool,
+) -> Option<(JudgedStatus, String)> {
+    match status {
+        NonCompliant => Some((status, findings)),
+        Compliant | Partial | NotApplicable => is_signed.then_some((Partial, findings)),
+    }
 }
 
 struct Keys {
@@ -102,8 +122,8 @@ struct Keys {
     unread: Option<(usize, String)>,
 }
 
-/// A selector that is only a guess may be delegated to a server that is gone, and decides nothing then. Those of the suite
-/// must be read, and so must at least one.
+/// A selector that is only a guess may be delegated to a server that is gone, which keeps the rest from being fully met. Those
+/// of the suite must be read, and so must at least one.
 fn keys(domain: &Domain, suite: Option<&Suite>, sheet: &Sheet) -> Result<Keys, Halt> {
     let at = |selector: &str| format!("{selector}._domainkey.{domain}");
     for selector in SELECTORS {
@@ -135,10 +155,8 @@ fn judge(
     found: &[Found],
     suite: Option<&Suite>,
 ) -> Option<(JudgedStatus, String)> {
-    let is_usable = |it: &&Found| matches!(it.1, Key::Good | Key::Weak { .. });
-    let is_of_suite = |it: &&Found| suite.is_none_or(|suite| suite.selectors.contains(&it.0));
-    let usable: Vec<&Found> = found.iter().filter(is_usable).collect();
-    let signing: Vec<&Found> = usable.iter().copied().filter(is_of_suite).collect();
+    let usable: Vec<&Found> = usable(found).collect();
+    let signing = signing(found, suite);
     let best = signing.iter().map(|it| &it.1).min();
     if let Some((selector, Key::Short { n_bits })) = found.iter().find(|it| is_short(&it.1)) {
         let what = format!("{selector}._domainkey.{domain} is an RSA key of {n_bits} bits");
@@ -168,6 +186,16 @@ fn judge(
             Some((Partial, format!("{what}: {why}. Remove t=y from the record.")))
         }
     }
+}
+
+fn usable(found: &[Found]) -> impl Iterator<Item = &Found> {
+    found.iter().filter(|it| matches!(it.1, Key::Good | Key::Weak { .. }))
+}
+
+/// Those with which the mail is signed: of a suite, its own.
+fn signing<'a>(found: &'a [Found], suite: Option<&Suite>) -> Vec<&'a Found> {
+    let is_of_suite = |it: &&Found| suite.is_none_or(|suite| suite.selectors.contains(&it.0));
+    usable(found).filter(is_of_suite).collect()
 }
 
 /// The suite that takes all mail signs none of it.
