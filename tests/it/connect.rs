@@ -17,6 +17,7 @@ pub mod graph;
 mod group;
 mod guide;
 mod judge;
+mod law;
 mod license;
 mod m365;
 mod mapping;

@@ -21,7 +21,7 @@ fn try_add(folder: &Folder, domain: &str, admin: &str) -> Done {
     folder.run(&[&kind[..], &set[..]].concat())
 }
 
-fn add(folder: &Folder, domain: &str, admin: &str) -> String {
+pub fn add(folder: &Folder, domain: &str, admin: &str) -> String {
     let added = try_add(folder, domain, admin);
     assert_eq!(added.code, 0, "{}", added.err);
     added.out.lines().next().unwrap().to_owned()

@@ -74,7 +74,7 @@ primary_calendars calendar.primary_calendar_max_allowed_external_sharing {"maxAl
 secondary_calendars calendar.secondary_calendar_max_allowed_external_sharing {"maxAllowedExternalSharing":"EXTERNAL_ALL_INFO_READ_WRITE_MANAGE"}  secondary
 "#;
 
-fn failures() -> Vec<(&'static str, &'static str, Value, &'static str)> {
+pub fn failures() -> Vec<(&'static str, &'static str, Value, &'static str)> {
     let row = |line: &'static str| {
         let (line, words) = line.split_once("  ").unwrap();
         let mut parts = line.splitn(3, ' ');

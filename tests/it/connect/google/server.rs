@@ -32,7 +32,7 @@ const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 static KEY: LazyLock<String> = LazyLock::new(|| generate(Clock::System.now()).unwrap().key_pem);
 
 /// Path, stream, and where its rows are.
-const LISTS: [(&str, StreamKind, &str); 14] = [
+pub const LISTS: [(&str, StreamKind, &str); 14] = [
     ("/admin/directory/v1/customers/my_customer", StreamKind::Customer, ""),
     ("/admin/directory/v1/customer/my_customer/domains", StreamKind::Domains, "domains"),
     ("/admin/directory/v1/users", StreamKind::Users, "users"),
