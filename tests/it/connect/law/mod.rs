@@ -5,6 +5,7 @@
 //! without a mark, nobody can see here. `-- --nocapture` shows how much was tried.
 
 mod google;
+mod m365;
 
 use std::collections::BTreeSet;
 use std::iter;
