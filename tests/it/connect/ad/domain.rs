@@ -13,7 +13,7 @@ use crate::harness::process::wait_until;
 const NOW_TICKS: i64 = 134_398_656_000_000_000;
 const DAY_TICKS: i64 = 864_000_000_000;
 
-pub(super) fn now() -> Time {
+pub fn now() -> Time {
     "2026-11-23T00:00:00Z".parse().unwrap()
 }
 

@@ -20,7 +20,7 @@ use tokio::runtime::Builder;
 use tokio::time::Instant;
 
 /// No read takes as long.
-const LONG: Duration = Duration::from_mins(1);
+pub const LONG: Duration = Duration::from_mins(1);
 
 /// A way out to this host.
 fn local() -> Egress {
@@ -29,7 +29,7 @@ fn local() -> Egress {
     Egress::new(policy, LONG, 4).unwrap()
 }
 
-fn config(port: u16, trust: Trust) -> AdConfig {
+pub fn config(port: u16, trust: Trust) -> AdConfig {
     AdConfig {
         host: "127.0.0.1".to_owned(),
         port,
@@ -39,7 +39,7 @@ fn config(port: u16, trust: Trust) -> AdConfig {
     }
 }
 
-fn read_within(config: &AdConfig, limit: Duration) -> Directory {
+pub fn read_within(config: &AdConfig, limit: Duration) -> Directory {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let egress = local();
     runtime.block_on(async {

@@ -208,7 +208,7 @@ impl Script {
 }
 
 /// What is asked, and the region and service of the signature.
-fn read(request: &Request) -> (Asked, (String, String)) {
+pub fn read(request: &Request) -> (Asked, (String, String)) {
     let (_, target) = request.line.split_once(' ').unwrap();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let host = request.header("host").unwrap().to_owned();

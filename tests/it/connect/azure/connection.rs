@@ -22,7 +22,7 @@ use crate::harness::process::{Folder, Server, wait_until};
 const APP: &str = "00000000-1111-2222-3333-444444444444";
 const ORIGINS: [&str; 2] = ["https://login.microsoftonline.com", "https://management.azure.com"];
 
-fn read(azure: &Azure, ids: &[&str]) -> Reading {
+pub fn read(azure: &Azure, ids: &[&str]) -> Reading {
     read_wanted(azure, &Wanted { ids: ids.to_vec(), ..Wanted::default() })
 }
 

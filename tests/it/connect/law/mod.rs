@@ -4,6 +4,9 @@
 //! fault improves a control or closes a risk as fixed; after a run that read everything, none does either. What a stream lacks
 //! without a mark, nobody can see here. `-- --nocapture` shows how much was tried.
 
+mod ad;
+mod aws;
+mod azure;
 mod google;
 mod m365;
 
