@@ -7,8 +7,10 @@
 mod ad;
 mod aws;
 mod azure;
+mod dns;
 mod google;
 mod m365;
+mod tool;
 
 use std::collections::BTreeSet;
 use std::iter;
