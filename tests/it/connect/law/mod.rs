@@ -50,7 +50,7 @@ impl Fault {
 }
 
 /// Reads that are under way at the same time. Most of a read that fails is waiting.
-const N_LANES: usize = 64;
+const N_LANES: usize = 96;
 
 /// What becomes of each case, in their order.
 pub fn each<T: Sync, R: Send>(cases: &[T], read: impl Fn(&T) -> R + Sync) -> Vec<R> {
