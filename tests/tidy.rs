@@ -50,10 +50,11 @@ const PACKAGES: &[Package] = &[
         &[&["egress"], &["connect", "mail", "oidc", "passkey", "scan", "webhook"]],
     ),
     ("app", &["core", "outside", "store"], &[&["background"], &["auth"], &["app"], &["work"]]),
+    ("service", &["app", "core", "outside", "store"], &[&["api", "web"], &["serve"]]),
     (
         "posture",
-        &["app", "core", "outside", "store"],
-        &[&["api", "web"], &["serve"], &["demo"], &["config"], &["cli"]],
+        &["app", "core", "outside", "service", "store"],
+        &[&["demo"], &["config"], &["cli"]],
     ),
 ];
 
@@ -423,7 +424,7 @@ fn libraries_stay_in_their_folders() {
 
 #[test]
 fn handlers_cannot_name_the_store_of_all_clients() {
-    for (path, text) in sources("src/posture/api") {
+    for (path, text) in sources("src/service/api") {
         let names = words(&code(&text)).any(|it| it == "Store");
         assert!(!names, "{}: a handler reaches rows through its caller", path.display());
     }

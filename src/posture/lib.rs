@@ -1,6 +1,6 @@
 //! Posture: facts about an MSP's clients in, a JSON API and signed events out.
 //!
-//! This is the highest of five packages: the API, the console, the service, the command. Cargo holds the order of the packages, and
+//! This is the highest of six packages: the command, its configuration, the demonstration. Cargo holds the order of the packages, and
 //! `tests/tidy.rs` the floors inside of each; `assets/docs/architecture.md` describes the rooms and the rules.
 //!
 //! What is absent matters: only `store/engine/redb` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`;
@@ -14,11 +14,9 @@ pub use posture_core::{
     origin, page, paper, peer, poll, request, secret, text, toml_reader,
 };
 pub use posture_outside::{connect, egress, mail, oidc, passkey, scan, webhook};
+pub use posture_service::{api, serve, web};
 pub use posture_store::store;
 
-pub mod api;
 pub mod cli;
 pub mod config;
 pub mod demo;
-pub mod serve;
-pub mod web;
