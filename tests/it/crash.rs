@@ -96,7 +96,7 @@ fn n_discovered(folder: &Folder) -> usize {
 
 fn n_rounds() -> u32 {
     let named = std::env::var_os("POSTURE_KILL_ROUNDS");
-    named.map_or(20, |it| it.to_str().and_then(|it| it.parse().ok()).expect("a number of rounds"))
+    named.map_or(15, |it| it.to_str().and_then(|it| it.parse().ok()).expect("a number of rounds"))
 }
 
 #[test]

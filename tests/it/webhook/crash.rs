@@ -39,7 +39,7 @@ const CUT_OFF: &str = "the service stopped before the attempt ended";
 
 fn n_rounds() -> u64 {
     let named = std::env::var_os("POSTURE_KILL_ROUNDS");
-    named.map_or(30, |it| it.to_str().and_then(|it| it.parse().ok()).expect("a number of rounds"))
+    named.map_or(15, |it| it.to_str().and_then(|it| it.parse().ok()).expect("a number of rounds"))
 }
 
 /// Answers after 0 to 15 ms, so that kills meet attempts at every point.
