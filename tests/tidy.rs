@@ -126,7 +126,7 @@ const OWNED_WORDS: &[(&str, &[&str])] = &[
     ("spawn_blocking", &["blocking", "egress"]),
     ("ureq::", &["egress"]),
     ("rustix::net", &["scan"]),
-    ("hickory_resolver::", &["connect"]),
+    ("hickory_resolver::", &["connect", "scan"]),
     ("idna::", &["connect"]),
     ("TcpStream::connect", &["egress", "scan"]),
     (".client_store(", &["auth", "app", "work", "store"]),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use posture::error::{Code, Error};
 use posture::serve::http::listen;
 use posture::serve::http::listen::Listener;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -179,8 +180,8 @@ fn the_stop_leaves_a_socket_of_somebody_else() {
 #[test]
 fn open_files_are_raised_to_the_hard_limit() {
     let raised = listen::raise_open_files().expect("a limit");
-    let (soft, hard) = rlimit::getrlimit(rlimit::Resource::NOFILE).expect("a limit");
-    assert_eq!((raised, soft), (soft, hard));
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    assert_eq!((Some(raised), current), (current, maximum));
 }
 
 const OPEN_FILES_MAX: u64 = 40;
@@ -193,7 +194,8 @@ fn an_edge_with_few_files() {
     let is_child = std::env::var_os(FEW_FILES).is_some();
     assert!(is_child, "it would take away the files of the other tests");
     let edge = Edge::start(lazy());
-    rlimit::setrlimit(rlimit::Resource::NOFILE, OPEN_FILES_MAX, OPEN_FILES_MAX).expect("fewer");
+    let few = Rlimit { current: Some(OPEN_FILES_MAX), maximum: Some(OPEN_FILES_MAX) };
+    setrlimit(Resource::Nofile, few).expect("fewer");
     println!("\n{LISTENING}{}", edge.address);
     // The parent ends this process; if it cannot, the process ends itself.
     thread::sleep(4 * PATIENCE);

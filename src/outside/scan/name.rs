@@ -5,16 +5,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use simple_dns::rdata::RData;
-use simple_dns::{
-    CLASS, Name, Packet, PacketFlag, Question, RCODE, ResourceRecord, TYPE, header_buffer,
-};
+use hickory_resolver::proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
+use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 
 const WAIT: Duration = Duration::from_millis(1_500);
 /// A server that does not answer this many questions in a row is not asked again.
 const N_SILENT_MAX: u32 = 5;
-/// A record has at least a name of one byte, its type, class, time to live and length.
-const RECORD_BYTES_MIN: usize = 11;
 
 /// The name server to ask.
 #[derive(Debug)]
@@ -82,47 +78,28 @@ fn ask(server: SocketAddr, question: &[u8]) -> Option<Vec<u8>> {
 /// The packet that asks for the name of an address. `None`: it could not be built.
 #[must_use]
 pub fn question(id: u16, address: IpAddr) -> Option<Vec<u8>> {
-    let name = match address {
-        IpAddr::V4(it) => {
-            let [a, b, c, d] = it.octets();
-            format!("{d}.{c}.{b}.{a}.in-addr.arpa")
-        }
-        IpAddr::V6(it) => {
-            let nibbles = it.octets().into_iter().rev().flat_map(|it| [it & 15, it >> 4]);
-            let digits = nibbles.filter_map(|it| char::from_digit(it.into(), 16));
-            digits.flat_map(|it| [it, '.']).collect::<String>() + "ip6.arpa"
-        }
-    };
-    let name = Name::new(&name).ok()?;
-    let mut packet = Packet::new_query(id);
-    packet.set_flags(PacketFlag::RECURSION_DESIRED);
-    packet.questions.push(Question::new(name, TYPE::PTR.into(), CLASS::IN.into(), false));
-    packet.build_bytes_vec().ok()
+    let mut message = Message::new(id, MessageType::Query, OpCode::Query);
+    message.metadata.recursion_desired = true;
+    message.add_query(Query::query(Name::from(address), RecordType::PTR));
+    message.to_vec().ok()
 }
 
 /// The name in a server's answer to the question with this id, in lower case. `None`: it has none, or is not an answer.
 #[must_use]
 pub fn name_of(id: u16, packet: &[u8]) -> Option<String> {
-    // The parser reserves memory for as many records as the header claims.
-    let n_records = [
-        header_buffer::answers(packet).ok()?,
-        header_buffer::name_servers(packet).ok()?,
-        header_buffer::additional_records(packet).ok()?,
-    ];
-    if packet.len() < RECORD_BYTES_MIN * n_records.map(usize::from).iter().sum::<usize>() {
+    let Message { metadata, answers, .. } = Message::from_vec(packet).ok()?;
+    let is_response = metadata.message_type == MessageType::Response;
+    if metadata.id != id || !is_response || metadata.response_code != ResponseCode::NoError {
         return None;
     }
-    let packet = Packet::parse(packet).ok()?;
-    let is_response = packet.has_flags(PacketFlag::RESPONSE);
-    if packet.id() != id || !is_response || packet.rcode() != RCODE::NoError {
-        return None;
-    }
-    let name = packet.answers.iter().find_map(pointed_to)?;
-    let is_plain = |it: &u8| it.is_ascii_alphanumeric() || b"-_".contains(it);
-    let is_name = name.get_labels().iter().all(|it| it.as_ref().iter().all(is_plain));
-    Some(name.to_string().to_ascii_lowercase()).filter(|it| is_name && !it.is_empty())
+    let pointed_to = |it: Record| if let RData::PTR(name) = it.data { Some(name.0) } else { None };
+    let name = answers.into_iter().find_map(pointed_to)?;
+    let labels: Option<Vec<&str>> = name.iter().map(plain).collect();
+    labels.map(|it| it.join(".").to_ascii_lowercase()).filter(|it| !it.is_empty())
 }
 
-fn pointed_to<'a>(record: &'a ResourceRecord<'a>) -> Option<&'a Name<'a>> {
-    if let RData::PTR(name) = &record.rdata { Some(name) } else { None }
+/// A label that a host may have.
+fn plain(label: &[u8]) -> Option<&str> {
+    let is_plain = label.iter().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(it));
+    std::str::from_utf8(label).ok().filter(|_| is_plain)
 }

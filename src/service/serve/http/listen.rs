@@ -12,6 +12,8 @@ use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::time::timeout;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::error::{Error, Result};
 use crate::peer::Peer;
 
@@ -222,7 +224,12 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 /// Raises the limit on open files as far as the system allows, and returns the new limit.
 ///
 /// # Errors
-/// `Internal` if the limit cannot be read or raised.
+/// `Internal` if the limit cannot be raised.
 pub fn raise_open_files() -> Result<u64> {
-    rlimit::increase_nofile_limit(u64::MAX).map_err(Error::internal)
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
+            .map_err(Error::internal)?;
+    }
+    Ok(maximum.unwrap_or(u64::MAX))
 }
