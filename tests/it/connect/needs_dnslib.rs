@@ -123,17 +123,18 @@ const EXPECTED: [(&str, Expected); 6] = [
 #[ignore = "needs dnslib"]
 fn domains_are_read_from_a_server_of_others() {
     let server = Dnslib::start(&zone());
-    let domains = EXPECTED.map(|it| it.0);
-    let reading = read_at(server.address, &domains, LONG);
-    assert_eq!(reading.groups.len(), EXPECTED.len());
-    for (group, (domain, expected)) in reading.groups.iter().zip(EXPECTED) {
+    // Each by itself: beside one that is not read, others show only what fails.
+    let read = |domain| read_at(server.address, &[domain], LONG).groups;
+    let groups: Vec<_> = EXPECTED.iter().flat_map(|it| read(it.0)).collect();
+    assert_eq!(groups.len(), EXPECTED.len());
+    for (group, (domain, expected)) in groups.iter().zip(EXPECTED) {
         let found = ["spf", "dkim", "dmarc"].map(|it| find(group, it).map(|it| it.status));
         assert_eq!(found, expected, "{domain}: {group:#?}");
         let state = if expected == [None; 3] { StreamState::Failed } else { StreamState::Complete };
         assert!(group.streams.iter().all(|it| it.state == state), "{domain}: {group:#?}");
     }
-    let [office, google, parked, unsigned, umlaut, nowhere] = &reading.groups[..] else {
-        panic!("{reading:?}")
+    let [office, google, parked, unsigned, umlaut, nowhere] = &groups[..] else {
+        panic!("{groups:?}")
     };
     assert_eq!(note(office, "suite"), Some("Microsoft 365"));
     assert_eq!(note(office, "dnssec"), Some("signed"));
