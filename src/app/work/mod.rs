@@ -11,12 +11,14 @@ mod watch;
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
 use tokio::sync::watch::Receiver;
 
 use crate::app::App;
 
-/// Runs all background tasks until the stop.
-pub async fn run(app: &Arc<App>, stop: &Receiver<bool>) {
+/// Runs all background tasks until the stop. Boxed, so that they are compiled with this package.
+pub fn run<'a>(app: &'a Arc<App>, stop: &'a Receiver<bool>) -> LocalBoxFuture<'a, ()> {
     let work = async {
         tokio::join!(
             sweep::run(Arc::clone(app), stop.clone()),
@@ -27,7 +29,7 @@ pub async fn run(app: &Arc<App>, stop: &Receiver<bool>) {
             watch::run(Arc::clone(app), stop.clone()),
             ingest::run(Arc::clone(app), stop.clone()),
             report::run(Arc::clone(app), stop.clone()),
-        )
+        );
     };
-    app.polls.watch(|| "background work".to_owned(), work).await;
+    app.polls.watch(|| "background work".to_owned(), work).boxed_local()
 }

@@ -13,6 +13,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
 use ipnetwork::IpNetwork;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -248,17 +250,30 @@ fn console_url(options: &ServeOptions) -> Option<Origin> {
 }
 
 /// Serves on the listeners until `until` is done, then stops: no new connections, requests in progress finish, tasks stop, the store
-/// closes. `started` is called with the address once requests are answered.
+/// closes. `started` is called with the address once requests are answered. Boxed, so that all of it is compiled once, with this
+/// package.
 ///
 /// # Errors
 /// Those of the store if it cannot be written, or cannot be closed cleanly.
-pub async fn serve(
+pub fn serve<'a>(
+    opened: Opened,
+    public: PublicListeners,
+    control: Listener,
+    options: &'a ServeOptions,
+    started: impl FnOnce(SocketAddr) + 'a,
+    until: impl Future<Output = ()> + 'a,
+) -> LocalBoxFuture<'a, Result<()>> {
+    let (started, until) = (Box::new(started), until.boxed_local());
+    serve_boxed(opened, public, control, options, started, until).boxed_local()
+}
+
+async fn serve_boxed(
     opened: Opened,
     PublicListeners { main, plain, socket, presented }: PublicListeners,
     control: Listener,
     options: &ServeOptions,
-    started: impl FnOnce(SocketAddr),
-    until: impl Future<Output = ()>,
+    started: Box<dyn FnOnce(SocketAddr) + '_>,
+    until: LocalBoxFuture<'_, ()>,
 ) -> Result<()> {
     let n_files = http::listen::raise_open_files()?;
     tracing::debug!(n_files, "up to {n_files} files may be open");
