@@ -1,11 +1,10 @@
 //! What tests of other packages use too.
 
 #[path = "../it/harness/long.rs"]
-mod long;
+pub mod long;
 #[path = "../it/harness/report.rs"]
 pub mod report;
 #[path = "../it/harness/sample.rs"]
 pub mod sample;
 
-pub use long::is_long;
 use posture_core::import::Format;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::harness::backend::Random;
-use crate::harness::is_long;
+use crate::harness::long::is_long;
 use crate::harness::sample::own_folder;
 
 const SEED: u64 = 11;

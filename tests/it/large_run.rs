@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::harness::backend::Random;
 use super::harness::http::send_socket;
+use super::harness::long::is_long;
+use super::harness::open_store;
 use super::harness::process::{Folder, Server, wait_until};
-use super::harness::{is_long, open_store};
 
 const N_OBSERVATIONS: usize = 12_000;
 const N_ASSETS: usize = 1_200;

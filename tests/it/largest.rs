@@ -10,7 +10,8 @@ use posture::poll::LONG_POLL;
 use serde_json::{Value, json};
 
 use crate::console::browser::{Browser, add_user};
-use crate::harness::{Answer, Posture, is_long, send};
+use crate::harness::long::is_long;
+use crate::harness::{Answer, Posture, send};
 use crate::openapi::operations;
 use crate::strangers::world::World;
 

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::harness::Posture;
 use super::harness::backend::Random;
 use super::harness::http::send;
-use super::harness::{Posture, is_long};
+use super::harness::long::is_long;
 use super::manage::{Finding, prowler};
 use super::webhook::{Receiver, allow_loopback, try_add};
 

@@ -11,7 +11,7 @@ use posture_core::import::{self, Format, HEAD_BYTES_MAX};
 
 use super::sample_own::OWN;
 use super::{NOW_S, counts, folded, records, skipped, total};
-use crate::harness::is_long;
+use crate::harness::long::is_long;
 use crate::harness::sample::{own, own_folder};
 
 /// Reads a sample by its path.

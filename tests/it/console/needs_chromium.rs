@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::browser::{Browser, PASSWORD, add_user};
 use super::pages::demonstration;
-use crate::harness::{Posture, is_long, tool};
+use crate::harness::long::is_long;
+use crate::harness::{Posture, tool};
 
 #[test]
 #[ignore = "needs Chromium"]

@@ -5,7 +5,8 @@ pub mod backend;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod demonstration;
 pub mod http;
-mod long;
+#[allow(dead_code, reason = "which of these a test file needs is its own affair")]
+pub mod long;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod newer;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
@@ -52,7 +53,6 @@ use tokio::sync::oneshot;
 
 use backend::Disk;
 pub use http::{Answer, send};
-pub use long::is_long;
 
 /// Where the clock stands when a posture starts.
 pub const START: &str = "2026-03-10T09:00:00Z";

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{GOOD, MIXED, import, patched, posted, prowler, read};
+use crate::harness::Posture;
 use crate::harness::backend::Random;
-use crate::harness::{Posture, is_long};
+use crate::harness::long::is_long;
 
 const PASSWORD: &str = "ochre kettle, nine moths";
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 use posture::clock::Clock;
 use serde_json::json;
 
-use crate::harness::{Posture, is_long, tool};
+use crate::harness::long::is_long;
+use crate::harness::{Posture, tool};
 
 /// Not checked: that every request that the document allows is accepted. A schema cannot say all rules, such as which
 /// control codes there are, what a network is, or that a text must not be blank. Their breach is a 400 that names the

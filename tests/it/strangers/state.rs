@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::operation::Names;
 use super::world::{OF_A_SESSION, World, in_order, keyed, managed, tried};
+use crate::harness::long::is_long;
 use crate::harness::process::wait_until;
-use crate::harness::{ALL_SCOPES, is_long, send};
+use crate::harness::{ALL_SCOPES, send};
 use crate::openapi::{Operation, operations};
 
 /// How often each operation is repeated: more than what any share of one client holds, but for large ones.

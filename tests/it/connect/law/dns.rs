@@ -11,7 +11,7 @@ use posture::connect::reading::Group;
 use super::{Law, World, each};
 use crate::connect::server::{Asked, MX, Reply, Server, TXT};
 use crate::connect::zone::{DOMAIN, Zone, rsa_key};
-use crate::harness::is_long;
+use crate::harness::long::is_long;
 
 const LIMITS: DnsLimits =
     DnsLimits { query: Duration::from_secs(30), domain: Duration::from_mins(1) };

@@ -11,7 +11,7 @@ use crate::connect::google::server::{ADMIN, Google, LISTS, answer, error};
 use crate::connect::google::workspace::{at, good_wire, judged, policy, snapshot, token};
 use crate::connect::tenant::{controls, ran};
 use crate::connect::vendor::{json as page, parameter};
-use crate::harness::is_long;
+use crate::harness::long::is_long;
 
 /// A name, and how it differs from an organization in good order.
 type Change = (&'static str, fn(&mut Value));

@@ -18,7 +18,7 @@ use super::{Fault, Law, World, body, drive, each, faults, groups};
 use crate::connect::graph::{APP, Graph, SECRET, Told, registration, user};
 use crate::connect::m365::tenant::{at, mfa, policy, rows, user as tenant_user, whole, without};
 use crate::connect::vendor::{json as page, local, told};
-use crate::harness::is_long;
+use crate::harness::long::is_long;
 
 const ORIGINS: [&str; 3] = [
     "https://login.microsoftonline.com",

@@ -11,7 +11,7 @@ use crate::connect::mapping::tool::{
     own,
 };
 use crate::connect::vendor::told;
-use crate::harness::is_long;
+use crate::harness::long::is_long;
 
 /// A name, and how it differs from a tool that answers that all is well.
 type Change = (&'static str, fn(&Tool));
