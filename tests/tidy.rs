@@ -335,14 +335,17 @@ fn dependencies(package: &str, section: &str) -> Vec<String> {
 
 #[test]
 fn every_dependency_is_used() {
+    let said = |folder: &str| -> HashSet<String> {
+        let texts = sources(folder).into_iter().map(|(_, text)| code(&text));
+        texts.flat_map(|text| words(&text).map(str::to_owned).collect::<Vec<_>>()).collect()
+    };
+    let in_tests = said("tests");
     for (package, ..) in PACKAGES {
-        let src = format!("src/{package}");
-        for (section, folder) in [("dependencies", src.as_str()), ("dev-dependencies", "tests")] {
-            let texts: Vec<String> = sources(folder).iter().map(|(_, text)| code(text)).collect();
-            let said: HashSet<&str> = texts.iter().flat_map(|text| words(text)).collect();
+        let in_src = said(&format!("src/{package}"));
+        for (section, said) in [("dependencies", &in_src), ("dev-dependencies", &in_tests)] {
             for name in dependencies(package, section) {
                 let name = name.replace('-', "_");
-                assert!(said.contains(&*name), "src/{package}: [{section}] nothing uses {name}");
+                assert!(said.contains(&name), "src/{package}: [{section}] nothing uses {name}");
             }
         }
     }
