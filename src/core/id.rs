@@ -140,6 +140,11 @@ uuid_id!(
     "scan"
 );
 uuid_id!(
+    /// Names statements that were made together. A `UUIDv7`, so ids sort by creation.
+    BatchId,
+    "batch"
+);
+uuid_id!(
     /// Names one ingestion of findings. A `UUIDv7`, so ids sort by creation.
     IngestionId,
     "ingestion"

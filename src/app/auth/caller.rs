@@ -9,6 +9,7 @@ use crate::store::global::audit::{Act, PendingAct};
 use crate::store::global::console_session::Proof;
 use crate::store::global::key::Scope;
 use crate::store::global::user::{Role, User};
+use crate::store::per_client::statement::{Author, Channel};
 use crate::store::{AccountKey, ClientStore, Store};
 
 /// The caller of a request, and the act that the request is in the audit log.
@@ -172,16 +173,35 @@ impl Caller {
             return Err(Error::invalid_field("by", "must not be blank"));
         }
         Ok(match (&self.identity, given) {
-            (Principal::User(user), None) => Some(user.email.clone()),
             (Principal::User(user), Some(given)) => {
                 Some(format!("{given}, entered by {}", user.email))
             }
-            (Principal::Key(_), None) => Some(self.name()),
+            (Principal::User(_) | Principal::Key(_), None) => Some(self.own_signature()),
             (Principal::Key(_), Some(given)) => {
                 Some(format!("{given}, entered by {}", self.name()))
             }
             (Principal::Operator { .. }, given) => given,
         })
+    }
+
+    /// The name to store with a statement in which the caller names nobody.
+    #[must_use]
+    pub fn own_signature(&self) -> String {
+        match &self.identity {
+            Principal::User(user) => user.email.clone(),
+            Principal::Key(_) | Principal::Operator { .. } => self.name(),
+        }
+    }
+
+    /// The author of a statement that carries this name.
+    #[must_use]
+    pub fn author(&self, by: String) -> Author {
+        let channel = match &self.identity {
+            Principal::Operator { .. } => Channel::Cli,
+            Principal::User(_) if self.proof.is_some() => Channel::Console,
+            Principal::User(_) | Principal::Key(_) => Channel::Api,
+        };
+        Author { by, account: self.name(), channel }
     }
 
     /// The rows of one client. Check only afterwards whether the client exists, so that a caller who may not access it

@@ -6,6 +6,7 @@ use super::story::Story;
 use super::view::Gap;
 use crate::app::App;
 use crate::app::assessment::evidence::NewEvidence;
+use crate::app::decision::Said;
 use crate::app::decision::control::NewAttestation;
 use crate::app::decision::evidence::Entered;
 use crate::app::decision::risk::{NewAcceptance, RiskChange};
@@ -100,7 +101,7 @@ impl Desk<'_> {
             evidence_id,
             until: Some(self.at.plus_days(330)),
             overrides: false,
-            by: person::ADVISER.to_owned(),
+            by: self.by.author(person::ADVISER.to_owned()),
         }
     }
 
@@ -217,10 +218,10 @@ impl Desk<'_> {
         let new = NewAcceptance {
             until: self.at.plus_days(365),
             reason: (*self.pick("accept/why", &ACCEPTED)).to_owned(),
-            by: Some(person::ADVISER.to_owned()),
+            by: self.by.author(person::ADVISER.to_owned()),
         };
         let (client, id) = (self.rows.id(), risk.id);
-        let change = RiskChange { acceptance: Some(Some(new)), references: None };
+        let change = RiskChange { acceptance: Some(Said::Stated(new)), references: None };
         self.app.change_risk(self.by, client, id, || Ok(change)).await.map(|_| ())
     }
 }

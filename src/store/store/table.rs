@@ -89,6 +89,11 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_RUN`], import. Value: `RunRecord`. Until the run is finished.
 /// Key: [`FACT_STEP`], import, number. Value: `Step`. Invariant: the run is there.
 /// Key: [`FACT_UNCOUNTED`], import. Value: nothing. Invariant: the run is there.
+/// Key: [`FACT_STATEMENT`], number (falling). Value: `StatementRecord`. Never changed.
+/// Key: [`FACT_STATEMENT_TOPIC`], topic, number (falling). Value: nothing. Invariant: one for each record. [`FACT_ATTESTATION`],
+/// [`FACT_DECISION`], acceptances and the profile hold what the records say that counts. Maintained by `log.rs`.
+/// Key: [`FACT_STATEMENT_COUNT`]. Value: u64, the number of the newest record. None: the log has not begun.
+/// Key: [`FACT_WORDING`], SHA-256. Value: the text. Never changed.
 pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: ClientPart::Posture };
 pub(super) const FACT_VERSION: u8 = 1;
 pub(super) const FACT_OBSERVATION: u8 = 2;
@@ -116,6 +121,10 @@ pub(super) const FACT_COLUMNS: u8 = 29;
 pub(super) const FACT_LEAVER: u8 = 30;
 pub(super) const FACT_EVIDENCE_FILE: u8 = 31;
 pub(super) const FACT_EVIDENCE_PART: u8 = 32;
+pub(super) const FACT_STATEMENT: u8 = 33;
+pub(super) const FACT_STATEMENT_TOPIC: u8 = 34;
+pub(super) const FACT_STATEMENT_COUNT: u8 = 35;
+pub(super) const FACT_WORDING: u8 = 36;
 
 /// The results of the last assessment.
 ///

@@ -304,7 +304,7 @@ fn each_broken_rule_is_told_by_its_field() {
         ("until", json!({"until": in_days(&posture, 1_097), "status": "not_applicable"})),
         ("override", json!({"override": "yes"})),
         ("note", json!({"note": "x"})),
-        ("reason", json!({"status": null})),
+        ("by", json!({"status": null})),
     ] {
         let mut body = json!({"status": "partial", "reason": "r", "by": "Ada"});
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());

@@ -213,7 +213,7 @@ fn each_broken_rule_is_told_by_its_field() {
         ("until", json!({"until": posture.now().to_string()})),
         ("until", json!({"until": in_days(&posture, 1_097)})),
         ("evidenceId", json!({"evidenceId": "x"})),
-        ("reason", json!({"decision": null})),
+        ("evidence", json!({"decision": null})),
     ] {
         let mut body = attested.clone();
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());

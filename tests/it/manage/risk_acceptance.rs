@@ -247,7 +247,9 @@ fn each_rule_of_an_acceptance_is_told_by_its_field() {
         let answer = try_change(&posture, &client, &risk, &body);
         assert_eq!(refused_field(&answer), (field.to_owned(), "is required".to_owned()));
     }
-    let body = json!({"accepted": false, "reason": "because"});
+    let body = json!({"accepted": false, "reason": "because", "by": "Ada"});
+    assert_eq!(refused_field(&try_change(&posture, &client, &risk, &body)).0, "by");
+    let body = json!({"reason": "because", "externalReferences": []});
     assert_eq!(refused_field(&try_change(&posture, &client, &risk, &body)).0, "reason");
     assert!(told(&posture, "risk_item_resolved").is_empty(), "nothing was done");
     patched(&posture, &path(&client, &risk), &good);

@@ -5,6 +5,7 @@ pub mod assess;
 pub mod condition;
 pub mod evidence;
 pub mod expiry;
+pub mod log;
 pub mod overdue;
 pub mod risk;
 pub mod statement;

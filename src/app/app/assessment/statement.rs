@@ -1,14 +1,15 @@
 //! What people stated about a client: attestations, decisions about rows, evidence. Stored and assessed in one commit.
 
+use crate::app::assessment::log::{self, Entry};
 use crate::app::input::require_future;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Attestation, RowDecision};
-use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::Attested;
+use crate::store::per_client::statement::{Author, Content, Topic};
 use crate::store::{ClientBatch, ClientSnapshot};
 
 pub const REASON_CHARS_MAX: usize = 1_000;
@@ -32,11 +33,10 @@ pub struct Statements {
 /// A statement that is made or withdrawn.
 #[derive(Clone, Debug)]
 pub(in crate::app) enum Statement {
-    Attest(Attested),
-    /// By control.
-    WithdrawAttestation(String),
-    Decide(RowDecision),
-    WithdrawDecision(FrameworkId, String),
+    Attest(Attested, Author),
+    Decide(RowDecision, Author),
+    /// What counts of a control or a requirement.
+    Withdraw(Entry),
     /// Adds the entry, or replaces the one with its id.
     PutEvidence(Evidence),
     RemoveEvidence(EvidenceId),
@@ -66,10 +66,12 @@ impl Statements {
             carried.extend(next.iter().filter(|it| !has_own(it)).map(|code| {
                 let attestation =
                     Attestation { control: (*code).to_owned(), ..it.attestation.clone() };
-                Statement::Attest(Attested { attestation, ..it.clone() })
+                let author = Author::of_upgrade(&attestation.by);
+                Statement::Attest(Attested { attestation, ..it.clone() }, author)
             }));
             if !next.is_empty() {
-                carried.push(Statement::WithdrawAttestation(old.clone()));
+                let topic = Topic::Control(old.clone());
+                carried.push(replaced(topic, &it.attestation.by, &next));
             }
         }
         let mut decisions: Vec<&RowDecision> = self.decisions.iter().collect();
@@ -83,10 +85,14 @@ impl Statements {
             let next = next.map(|row| &framework.rows[row].reference);
             let next: Vec<_> = next.filter(|reference| **reference != it.reference).collect();
             carried.extend(next.iter().filter(|reference| !has_own(reference)).map(|reference| {
-                Statement::Decide(RowDecision { reference: (*reference).clone(), ..it.clone() })
+                let decision = RowDecision { reference: (*reference).clone(), ..it.clone() };
+                Statement::Decide(decision, Author::of_upgrade(&it.by))
             }));
             if !next.is_empty() {
-                carried.push(Statement::WithdrawDecision(it.framework, it.reference.clone()));
+                let (framework, reference) = (it.framework, it.reference.clone());
+                let topic = Topic::Requirement { framework, reference };
+                let next: Vec<&str> = next.iter().map(|it| it.as_str()).collect();
+                carried.push(replaced(topic, &it.by, &next));
             }
         }
         for it in &self.evidence {
@@ -126,20 +132,24 @@ impl Statements {
 
     pub(in crate::app) fn with(mut self, statement: &Statement) -> Self {
         match statement {
-            Statement::Attest(new) => {
+            Statement::Attest(new, _) => {
                 self.attested.retain(|it| it.attestation.control != new.attestation.control);
                 self.attested.push(new.clone());
             }
-            Statement::WithdrawAttestation(control) => {
-                self.attested.retain(|it| it.attestation.control != *control);
-            }
-            Statement::Decide(new) => {
+            Statement::Decide(new, _) => {
                 self.decisions.retain(|it| !it.is_about(new.framework, &new.reference));
                 self.decisions.push(new.clone());
             }
-            Statement::WithdrawDecision(framework, reference) => {
+            Statement::Withdraw(Entry { topic: Topic::Control(control), .. }) => {
+                self.attested.retain(|it| it.attestation.control != *control);
+            }
+            Statement::Withdraw(Entry {
+                topic: Topic::Requirement { framework, reference },
+                ..
+            }) => {
                 self.decisions.retain(|it| !it.is_about(*framework, reference));
             }
+            Statement::Withdraw(Entry { topic: Topic::Risk(_) | Topic::Profile(_), .. }) => (),
             Statement::PutEvidence(new) => {
                 self.evidence.retain(|it| it.id != new.id);
                 self.evidence.push(new.clone());
@@ -151,13 +161,38 @@ impl Statements {
 }
 
 impl Statement {
-    pub(in crate::app) fn write(&self, batch: &mut ClientBatch<'_>) -> Result<()> {
+    pub(in crate::app) fn write(
+        &self,
+        batch: &mut ClientBatch<'_>,
+        catalog: &Catalog,
+        at: Time,
+    ) -> Result<()> {
         match self {
-            Self::Attest(new) => batch.put_attested(new),
-            Self::WithdrawAttestation(control) => batch.remove_attested(control).map(|_| ()),
-            Self::Decide(new) => batch.put_row_decision(new),
-            Self::WithdrawDecision(framework, reference) => {
-                batch.remove_row_decision(*framework, reference).map(|_| ())
+            Self::Attest(new, author) => {
+                let it = &new.attestation;
+                let topic = Topic::Control(it.control.clone());
+                let entry =
+                    new.evidence_id.map(|id| batch.find_evidence(id)).transpose()?.flatten();
+                let content = log::of_attestation(new, entry.as_slice());
+                record(batch, catalog, at, (topic, &it.reason, author), content)?;
+                batch.put_attested(new)
+            }
+            Self::Decide(new, author) => {
+                let (framework, reference) = (new.framework, new.reference.clone());
+                let topic = Topic::Requirement { framework, reference };
+                record(batch, catalog, at, (topic, &new.reason, author), log::of_decision(new))?;
+                batch.put_row_decision(new)
+            }
+            Self::Withdraw(entry) => {
+                log::withdraw(batch, at, entry.clone())?;
+                match &entry.topic {
+                    Topic::Control(code) => batch.remove_attested(code)?,
+                    Topic::Requirement { framework, reference } => {
+                        batch.remove_row_decision(*framework, reference)?
+                    }
+                    Topic::Risk(_) | Topic::Profile(_) => false,
+                };
+                Ok(())
             }
             Self::PutEvidence(new) => {
                 batch.note_object(&new.id);
@@ -166,6 +201,24 @@ impl Statement {
             Self::RemoveEvidence(id) => batch.remove_evidence(*id).map(|_| ()),
         }
     }
+}
+
+fn record(
+    batch: &mut ClientBatch<'_>,
+    catalog: &Catalog,
+    at: Time,
+    (topic, reason, author): (Topic, &str, &Author),
+    content: Content,
+) -> Result<()> {
+    let wording = log::wording(catalog, &topic);
+    let entry = Entry { topic, reason: reason.to_owned(), author: author.clone() };
+    log::state(batch, at, entry, wording.as_deref(), content)
+}
+
+/// Ends what was said about a control or row of an earlier release.
+fn replaced(topic: Topic, by: &str, next: &[&str]) -> Statement {
+    let reason = format!("This release has {} in its place.", next.join(", "));
+    Statement::Withdraw(Entry { topic, reason, author: Author::of_upgrade(by) })
 }
 
 /// # Errors

@@ -22,6 +22,9 @@ pub const N_SCAN_NETWORKS_MAX: usize = 50;
 /// The member with the networks that are the client's.
 pub const SCAN_NETWORKS: &str = "scanNetworks";
 
+/// The member with the answers to the catalog's profile questions.
+pub const PROFILE: &str = "profile";
+
 /// More tags, or longer ones, are refused.
 const N_TAGS_MAX: usize = 20;
 const TAG_CHARS_MAX: usize = 64;
@@ -43,6 +46,16 @@ impl Default for Defaults {
 /// Scores whose crossing is announced when the client names none.
 pub const SCORE_THRESHOLDS: [u8; 4] = [60, 70, 80, 90];
 
+/// An answer to a question of the profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered<'a> {
+    pub question: &'a str,
+    pub usage: Usage,
+    /// Who gave it, and when. Empty and `None`: it is `unknown`, or was not kept.
+    pub by: &'a str,
+    pub at: Option<Time>,
+}
+
 /// The settings of one client, read.
 #[derive(Clone, Debug)]
 pub struct Settings(Map<String, Value>);
@@ -57,8 +70,22 @@ impl Settings {
     /// Returns the answers to the catalog's profile questions.
     #[must_use]
     pub fn profile(&self) -> Profile {
-        let Some(Value::Object(answers)) = self.0.get("profile") else { return Profile::new() };
+        let Some(Value::Object(answers)) = self.0.get(PROFILE) else { return Profile::new() };
         answers.iter().map(|(question, answer)| (question.clone(), usage(answer))).collect()
+    }
+
+    /// Returns the answers to the catalog's profile questions, with who gave them.
+    pub fn answers(&self) -> impl Iterator<Item = Answered<'_>> {
+        let given = self.0.get(PROFILE).and_then(Value::as_object);
+        given.into_iter().flatten().map(|(question, answer)| {
+            let text = |name| answer.get(name).and_then(Value::as_str);
+            Answered {
+                question,
+                usage: usage(answer),
+                by: text("by").unwrap_or_default(),
+                at: text("at").and_then(|it| it.parse().ok()),
+            }
+        })
     }
 
     #[must_use]
@@ -131,7 +158,7 @@ impl Settings {
     pub fn effective(&self, defaults: &Defaults) -> Value {
         let mut shown = Map::new();
         let frameworks = FrameworkId::CONTRACT.map(FrameworkId::embedded_str);
-        shown.insert("profile".into(), json!({}));
+        shown.insert(PROFILE.into(), json!({}));
         shown.insert("frameworks".into(), json!(frameworks));
         shown.insert("scoreThresholds".into(), json!(SCORE_THRESHOLDS));
         shown.insert("dormantAfterDays".into(), json!(defaults.dormant_after_days));
@@ -177,7 +204,7 @@ pub fn change(
             continue;
         }
         let value = match name.as_str() {
-            "profile" => merged_profile(settings.get("profile"), value, catalog, by, now)?,
+            PROFILE => merged_profile(settings.get(PROFILE), value, catalog, by, now)?,
             "scoreThresholds" => thresholds(value)?,
             "dormantAfterDays" | "evidenceWarningDays" | "staleAssetDays" => days(name, value)?,
             "frameworks" => frameworks(value, catalog)?,

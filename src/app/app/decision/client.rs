@@ -8,7 +8,8 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::reference;
 use crate::app::App;
-use crate::app::client::settings::{self, SCAN_NETWORKS, Settings};
+use crate::app::assessment::log;
+use crate::app::client::settings::{self, PROFILE, SCAN_NETWORKS, Settings};
 use crate::app::event::cause::Cause;
 use crate::app::input::{refuse_invisible, require_length, require_name};
 use crate::auth::caller::Caller;
@@ -19,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::id::ClientId;
 use crate::store::global::client::{Client, ClientState};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
+use crate::store::per_client::statement::Author;
 use crate::store::{Batch, ClientStore, Snapshot, Store};
 
 pub const NAME_CHARS_MAX: usize = 500;
@@ -46,6 +48,8 @@ struct ClientWrites {
     /// When to reassess the client if the reassessment that follows does not happen.
     due: Option<Time>,
     references: Option<Vec<ExternalReference>>,
+    /// Who answers questions of the profile. `None`: nobody does.
+    answered: Option<Author>,
     /// Held until the name is taken.
     naming: Option<OwnedMutexGuard<()>>,
 }
@@ -113,11 +117,11 @@ impl App {
         let client = self.made(change.clone(), by)?;
         self.require_own_networks(by, &change, None).await?;
         self.require_new_name(by, &change, None)?;
-        let naming = Some(naming);
+        let (naming, answered) = (Some(naming), answering(&change, by));
         self.keep_client(
             &by.acting_on(&self.store),
             client,
-            ClientWrites { references, naming, due: None },
+            ClientWrites { references, answered, naming, due: None },
         )
         .await
     }
@@ -248,7 +252,7 @@ impl App {
         }
         let due = reassess.then(|| self.clock.now());
         let store = caller.acting_on(&self.store);
-        let writes = ClientWrites { due, references, naming };
+        let writes = ClientWrites { due, references, answered: answering(&change, caller), naming };
         let client = self.keep_client(&store, client, writes).await?;
         drop(changing);
         if reassess {
@@ -306,7 +310,8 @@ impl App {
         client: Client,
         writes: ClientWrites,
     ) -> Result<Arc<Client>> {
-        let ClientWrites { due, references, naming } = writes;
+        let ClientWrites { due, references, answered, naming } = writes;
+        let now = self.clock.now();
         let client = Arc::new(client);
         let (row, kept) = (Arc::clone(&client), Arc::clone(&client));
         let directory = Arc::clone(&self.clients.directory);
@@ -317,6 +322,9 @@ impl App {
         };
         let write = move |batch: &mut Batch| {
             batch.note_object(&row.id);
+            if let Some(author) = &answered {
+                log::state_profile(&mut batch.client(row.id), now, &row.settings, author)?;
+            }
             batch.put_client(&row)?;
             if let Some(references) = &references {
                 batch.client(row.id).put_references(Referenced::Client, references)?;
@@ -359,6 +367,11 @@ impl App {
         client.updated_at = now;
         Ok(client)
     }
+}
+
+fn answering(change: &ClientChange, by: &Caller) -> Option<Author> {
+    let has_answers = change.settings.as_ref().is_some_and(|it| it.contains_key(PROFILE));
+    has_answers.then(|| by.author(by.own_signature()))
 }
 
 fn is_overlap(one: IpNetwork, other: IpNetwork) -> bool {

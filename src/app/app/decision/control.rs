@@ -1,12 +1,13 @@
 //! A client's controls: their outcomes, and what people attest about them.
 
 use crate::app::App;
+use crate::app::assessment::log::Entry;
 use crate::app::assessment::statement::{
     BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, Statements, TERM_DAYS_MAX,
     require_term,
 };
 use crate::app::event::cause::Cause;
-use crate::app::input::{require_name, require_text};
+use crate::app::input::{require_length, require_name, require_text};
 use crate::clock::Time;
 use crate::engine::catalog::Control;
 use crate::engine::fact::{Attestation, Status};
@@ -14,6 +15,7 @@ use crate::engine::posture::ControlOutcome;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::store::per_client::fact::Attested;
+use crate::store::per_client::statement::{Author, Topic};
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// One control of one client.
@@ -40,7 +42,7 @@ pub struct NewAttestation {
     pub until: Option<Time>,
     /// Counts even where a technical observation is valid.
     pub overrides: bool,
-    pub by: String,
+    pub by: Author,
 }
 
 impl App {
@@ -101,20 +103,27 @@ impl App {
             status: new.status,
             reason: new.reason,
             evidence: new.evidence,
-            by: new.by,
+            by: new.by.by.clone(),
             at: now,
             until,
             overrides: new.overrides,
         };
-        let statement = Statement::Attest(Attested { attestation, evidence_id: new.evidence_id });
-        self.state(rows, statement, cause, &lock).await
+        let attested = Attested { attestation, evidence_id: new.evidence_id };
+        self.state(rows, Statement::Attest(attested, new.by), cause, &lock).await
     }
 
     /// Withdraws the attestation of the control, if there is one.
     ///
     /// # Errors
-    /// Those of [`App::reassess`].
-    pub async fn withdraw_attestation(&self, rows: &ClientStore, code: &str) -> Result<()> {
+    /// `Invalid` for the reason; those of [`App::reassess`].
+    pub async fn withdraw_attestation(
+        &self,
+        rows: &ClientStore,
+        code: &str,
+        reason: String,
+        by: Author,
+    ) -> Result<()> {
+        require_length("reason", Some(&reason), REASON_CHARS_MAX)?;
         let lock = self.clients.lock(rows.id()).await;
         let (control, catalog) = (code.to_owned(), self.catalog());
         let find = move |snapshot: &ClientSnapshot| {
@@ -123,7 +132,8 @@ impl App {
         };
         let Some(said) = rows.read(find).await? else { return Ok(()) };
         let cause = cause_of(said.attestation.status);
-        let statement = Statement::WithdrawAttestation(code.to_owned());
+        let topic = Topic::Control(code.to_owned());
+        let statement = Statement::Withdraw(Entry { topic, reason, author: by });
         self.state(rows, statement, cause, &lock).await
     }
 }
@@ -136,7 +146,7 @@ fn cause_of(status: Status) -> Cause {
 /// Checks an attestation. Returns when it expires.
 fn checked_end(control: &Control, new: &NewAttestation, now: Time) -> Result<Option<Time>> {
     require_text("reason", &new.reason, REASON_CHARS_MAX)?;
-    require_name("by", &new.by, BY_CHARS_MAX)?;
+    require_name("by", &new.by.by, BY_CHARS_MAX)?;
     if let Some(evidence) = &new.evidence {
         require_text("evidence", evidence, REFERENCE_CHARS_MAX)?;
         if new.evidence_id.is_some() {

@@ -14,8 +14,8 @@ use crate::app::input::require_name;
 use crate::blocking::{self, Cancellation};
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
+use crate::store::per_client::evidence::file::{EvidenceFile, PART_BYTES};
 use crate::store::per_client::evidence::{Evidence, RegisteredEvidence};
-use crate::store::per_client::evidence_file::{EvidenceFile, PART_BYTES};
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// A larger file is refused.

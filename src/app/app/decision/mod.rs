@@ -10,4 +10,15 @@ pub mod reference;
 pub mod requirement;
 pub mod risk;
 pub mod state;
+pub mod statement;
 pub mod task;
+
+/// What a person says about something.
+#[derive(Clone, Debug)]
+pub enum Said<T> {
+    Stated(T),
+    /// What was stated no longer counts.
+    Withdrawn {
+        reason: String,
+    },
+}

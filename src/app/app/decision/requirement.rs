@@ -1,17 +1,19 @@
 //! What a person decides about one row of a framework: out of scope, or attested with evidence.
 
 use crate::app::App;
+use crate::app::assessment::log::Entry;
 use crate::app::assessment::statement::{
     BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, Statements, require_term,
 };
 use crate::app::event::cause::Cause;
-use crate::app::input::{require_name, require_text};
+use crate::app::input::{require_length, require_name, require_text};
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{RowDecision, RowDecisionKind};
 use crate::engine::framework::{Framework, FrameworkId};
 use crate::engine::posture::RowOutcome;
 use crate::error::Result;
+use crate::store::per_client::statement::{Author, Topic};
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// How many days an attested row counts by default.
@@ -34,7 +36,7 @@ pub struct NewDecision {
     pub reason: String,
     /// `None`: [`ATTESTED_DAYS`]. Out of scope does not expire.
     pub until: Option<Time>,
-    pub by: String,
+    pub by: Author,
 }
 
 impl App {
@@ -66,34 +68,37 @@ impl App {
         let until = checked_end(&new, now)?;
         let lock = self.clients.lock(rows.id()).await;
         let cause = cause_of(&new.kind);
-        let statement = Statement::Decide(RowDecision {
+        let decision = RowDecision {
             framework,
             reference: reference.to_owned(),
             kind: new.kind,
             reason: new.reason,
-            by: new.by,
+            by: new.by.by.clone(),
             at: now,
             until,
-        });
-        self.state(rows, statement, cause, &lock).await
+        };
+        self.state(rows, Statement::Decide(decision, new.by), cause, &lock).await
     }
 
     /// Withdraws the decision about the row, if there is one.
     ///
     /// # Errors
-    /// Those of [`App::reassess`].
+    /// `Invalid` for the reason; those of [`App::reassess`].
     pub async fn withdraw_decision(
         &self,
         rows: &ClientStore,
-        framework: FrameworkId,
-        reference: &str,
+        (framework, reference): (FrameworkId, &str),
+        reason: String,
+        by: Author,
     ) -> Result<()> {
+        require_length("reason", Some(&reason), REASON_CHARS_MAX)?;
         let lock = self.clients.lock(rows.id()).await;
         let (catalog, key) = (self.catalog(), reference.to_owned());
         let find =
             move |snapshot: &ClientSnapshot| find_decision(snapshot, &catalog, framework, &key);
         let Some(said) = rows.read(find).await? else { return Ok(()) };
-        let statement = Statement::WithdrawDecision(framework, reference.to_owned());
+        let topic = Topic::Requirement { framework, reference: reference.to_owned() };
+        let statement = Statement::Withdraw(Entry { topic, reason, author: by });
         self.state(rows, statement, cause_of(&said.kind), &lock).await
     }
 }
@@ -118,7 +123,7 @@ fn cause_of(kind: &RowDecisionKind) -> Cause {
 /// Checks a decision. Returns when it expires.
 fn checked_end(new: &NewDecision, now: Time) -> Result<Option<Time>> {
     require_text("reason", &new.reason, REASON_CHARS_MAX)?;
-    require_name("by", &new.by, BY_CHARS_MAX)?;
+    require_name("by", &new.by.by, BY_CHARS_MAX)?;
     if let RowDecisionKind::Attested { evidence } = &new.kind {
         require_text("evidence", evidence, REFERENCE_CHARS_MAX)?;
     }

@@ -1,16 +1,18 @@
 //! The acceptance of a risk: a person's decision to tolerate the risk until a given time.
 
-use super::reference;
+use super::{Said, reference};
 use crate::app::App;
 use crate::app::assessment::condition;
+use crate::app::assessment::log::{self, Entry};
 use crate::app::event;
-use crate::app::input::{require_future, require_name, require_text};
+use crate::app::input::{require_future, require_length, require_name, require_text};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, RiskId};
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
+use crate::store::per_client::statement::{Author, Topic};
 use crate::store::{ClientBatch, ClientSnapshot};
 
 pub const REASON_CHARS_MAX: usize = 500;
@@ -23,15 +25,13 @@ pub const ACCEPTED_DAYS_MAX: i64 = 731;
 pub struct NewAcceptance {
     pub until: Time,
     pub reason: String,
-    /// `None`: the caller.
-    pub by: Option<String>,
+    pub by: Author,
 }
 
 /// What to change of a risk. `None` leaves it as it is.
 #[derive(Clone, Debug, Default)]
 pub struct RiskChange {
-    /// `Some(None)` revokes the acceptance.
-    pub acceptance: Option<Option<NewAcceptance>>,
+    pub acceptance: Option<Said<NewAcceptance>>,
     pub references: Option<Vec<ExternalReference>>,
 }
 
@@ -70,8 +70,12 @@ impl App {
         reference::check(references.as_ref())?;
         let risk = (id, condition);
         match acceptance {
-            Some(Some(new)) => self.accept_risk(caller, client, risk, new, references).await,
-            Some(None) => self.unaccept_risk(caller, client, risk, references).await,
+            Some(Said::Stated(new)) => {
+                self.accept_risk(caller, client, risk, new, references).await
+            }
+            Some(Said::Withdrawn { reason }) => {
+                self.unaccept_risk(caller, client, risk, reason, references).await
+            }
             None => {
                 let write = move |batch: &mut ClientBatch<'_>| {
                     let open = find(batch, &risk)?;
@@ -93,14 +97,18 @@ impl App {
     ) -> Result<OpenRisk> {
         let now = self.clock.now();
         check(&new, now)?;
-        let by = new.by.clone().unwrap_or_else(|| caller.name());
+        let (topic, reason) = (Topic::Risk(risk.0), new.reason.clone());
+        let entry = Entry { topic, reason, author: new.by.clone() };
         let write = move |batch: &mut ClientBatch<'_>| {
             let mut open = find(batch, &risk)?;
             refer(batch, open.id, &references)?;
             let is_new = open.accepted.is_none();
-            let (until, reason, by) = (new.until, new.reason.clone(), by.clone());
+            let (until, reason, by) = (new.until, new.reason.clone(), new.by.by.clone());
             let severity = open.risk.severity;
-            open.accepted = Some(Acceptance { until, reason, by, at: now, severity });
+            let accepted = Acceptance { until, reason, by, at: now, severity };
+            let (content, wording) = (log::of_acceptance(&accepted), log::risk_wording(&open));
+            log::state(batch, now, entry.clone(), Some(&wording), content)?;
+            open.accepted = Some(accepted);
             batch.put_risk(&open)?;
             if is_new && let Some(event) = event::risk::resolved(&open, now) {
                 event.add(batch)?;
@@ -119,15 +127,24 @@ impl App {
         caller: &Caller,
         client: ClientId,
         risk: (RiskId, String),
+        reason: String,
         references: References,
     ) -> Result<OpenRisk> {
+        require_length("reason", Some(&reason), REASON_CHARS_MAX)?;
         let (now, by) = (self.clock.now(), caller.name());
+        let entry = Entry {
+            topic: Topic::Risk(risk.0),
+            reason,
+            author: caller.author(caller.own_signature()),
+        };
         let write = move |batch: &mut ClientBatch<'_>| {
             let mut open = find(batch, &risk)?;
             refer(batch, open.id, &references)?;
-            if open.accepted.take().is_none() {
+            if open.accepted.is_none() {
                 return Ok(open);
             }
+            log::withdraw(batch, now, entry.clone())?;
+            open.accepted = None;
             open.occurrence += 1;
             batch.put_risk(&open)?;
             for event in event::risk::shown_again(&open, Some(&by), now) {
@@ -174,5 +191,5 @@ fn check(new: &NewAcceptance, now: Time) -> Result<()> {
         return Err(Error::invalid_field("until", "must be at most two years from now"));
     }
     require_text("reason", &new.reason, REASON_CHARS_MAX)?;
-    new.by.as_deref().map_or(Ok(()), |it| require_name("by", it, BY_CHARS_MAX))
+    require_name("by", &new.by.by, BY_CHARS_MAX)
 }

@@ -24,7 +24,7 @@ impl App {
         let now = self.clock.now();
         let subject = self.subject(rows.id())?;
         let statement = Arc::new(statement);
-        let said = Arc::clone(&statement);
+        let (said, catalog) = (Arc::clone(&statement), Arc::clone(&subject.catalog));
         let plan = move |snapshot: &ClientSnapshot| {
             let statements = Statements::read(snapshot, &subject.catalog)?.with(&said);
             let seen = snapshot.read_source_facts()?;
@@ -36,8 +36,8 @@ impl App {
         let decided = Arc::clone(&plan);
         let write = move |batch: &mut ClientBatch<'_>| {
             decided.require_unchanged(batch)?;
-            carried.iter().try_for_each(|it| it.write(batch))?;
-            statement.write(batch)?;
+            let all = carried.iter().chain([&*statement]);
+            all.into_iter().try_for_each(|it| it.write(batch, &catalog, now))?;
             batch.bump_facts_version()?;
             assess::apply(batch, &decided).map(|_| ())
         };

@@ -21,6 +21,7 @@ use crate::api::wire::view::{
     AttestedStatusView, DeciderView, SeverityView, StatusView, Uid, When,
 };
 use crate::api::{Group, Web};
+use crate::app::decision::Said;
 use crate::app::decision::control::{ControlState, NewAttestation};
 use crate::auth::caller::Caller;
 use crate::engine::catalog::{Catalog, Control};
@@ -117,7 +118,7 @@ impl ClientControlView {
     }
 }
 
-/// What a person attests about a control. To withdraw an attestation, send `status` null and nothing else.
+/// What a person attests about a control. To withdraw an attestation, send `status` null, and a `reason` if you like.
 #[derive(JsonSchema, Deserialize)]
 #[schemars(rename = "ControlStatement")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
@@ -125,7 +126,7 @@ pub struct AttestationBody {
     /// Null withdraws the attestation.
     #[serde(deserialize_with = "nullable")]
     status: Null<AttestedStatusView>,
-    /// Required with a status.
+    /// Required with a status. With null: why the attestation is withdrawn.
     #[schemars(length(min = 1, max = 1000))]
     #[serde(default, deserialize_with = "present")]
     reason: Option<String>,
@@ -158,29 +159,28 @@ example!(AttestationBody, {
 });
 
 impl AttestationBody {
-    /// `None`: the attestation is withdrawn.
-    fn attestation(self, caller: &Caller) -> Result<Option<NewAttestation>> {
+    fn attestation(self, caller: &Caller) -> Result<Said<NewAttestation>> {
         let Self { status, reason, evidence, evidence_id, until, overrides, by } = self;
         let required = |field| move || Error::invalid_field(field, "is required");
         let Some(AttestedStatusView(status)) = status.0 else {
             require_alone(&[
-                ("reason", reason.is_some()),
                 ("evidence", evidence.is_some()),
                 ("evidenceId", evidence_id.is_some()),
                 ("until", until.is_some()),
                 ("override", overrides.is_some()),
                 ("by", by.is_some()),
             ])?;
-            return Ok(None);
+            return Ok(Said::Withdrawn { reason: reason.unwrap_or_default() });
         };
-        Ok(Some(NewAttestation {
+        let by = caller.signature(by)?.ok_or_else(required("by"))?;
+        Ok(Said::Stated(NewAttestation {
             status,
             reason: reason.ok_or_else(required("reason"))?,
             evidence,
             evidence_id: evidence_id.map(|it| it.0),
             until: until.map(|it| it.0),
             overrides: overrides.unwrap_or(false),
-            by: caller.signature(by)?.ok_or_else(required("by"))?,
+            by: caller.author(by),
         }))
     }
 }
@@ -288,8 +288,11 @@ impl ManagedControls {
         let code = control_code.0.text.to_ascii_uppercase();
         web.app.catalog().get_control(&code)?;
         match body.read()?.attestation(&by.0)? {
-            Some(new) => web.app.attest_control(&rows, &code, new).await?,
-            None => web.app.withdraw_attestation(&rows, &code).await?,
+            Said::Stated(new) => web.app.attest_control(&rows, &code, new).await?,
+            Said::Withdrawn { reason } => {
+                let author = by.0.author(by.0.own_signature());
+                web.app.withdraw_attestation(&rows, &code, reason, author).await?;
+            }
         }
         Ok(Data::of(&ClientControlView::read(&web, &rows, code).await?))
     }

@@ -20,6 +20,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::{Decision, DecisionWord, StatusView, When};
 use crate::api::{Group, Web};
+use crate::app::decision::Said;
 use crate::app::decision::requirement::{NewDecision, RowState};
 use crate::auth::caller::Caller;
 use crate::engine::fact::RowDecisionKind;
@@ -63,7 +64,7 @@ pub struct DecisionBody {
     /// Null withdraws the decision.
     #[serde(deserialize_with = "nullable")]
     decision: Null<DecisionWord>,
-    /// Required with a decision.
+    /// Required with a decision. With null: why the decision is withdrawn.
     #[schemars(length(min = 1, max = 1000))]
     #[serde(default, deserialize_with = "present")]
     reason: Option<String>,
@@ -89,18 +90,16 @@ example!(DecisionBody, {
 });
 
 impl DecisionBody {
-    /// `None`: the decision is withdrawn.
-    fn decision(self, caller: &Caller) -> Result<Option<NewDecision>> {
+    fn decision(self, caller: &Caller) -> Result<Said<NewDecision>> {
         let Self { decision, reason, evidence, until, by } = self;
         let required = |field| move || Error::invalid_field(field, "is required");
         let Some(DecisionWord(word)) = decision.0 else {
             require_alone(&[
-                ("reason", reason.is_some()),
                 ("evidence", evidence.is_some()),
                 ("until", until.is_some()),
                 ("by", by.is_some()),
             ])?;
-            return Ok(None);
+            return Ok(Said::Withdrawn { reason: reason.unwrap_or_default() });
         };
         let kind = match (word, evidence) {
             (Decision::Attested, Some(evidence)) => RowDecisionKind::Attested { evidence },
@@ -111,11 +110,12 @@ impl DecisionBody {
                 return Err(Error::invalid_field("evidence", rule));
             }
         };
-        Ok(Some(NewDecision {
+        let by = caller.signature(by)?.ok_or_else(required("by"))?;
+        Ok(Said::Stated(NewDecision {
             kind,
             reason: reason.ok_or_else(required("reason"))?,
             until: until.map(|it| it.0),
-            by: caller.signature(by)?.ok_or_else(required("by"))?,
+            by: caller.author(by),
         }))
     }
 }
@@ -182,8 +182,11 @@ impl Requirements {
         let (id, row) = (framework.id, framework.get_row(&requirement.text)?);
         let reference = &framework.rows[row].reference;
         match body.read()?.decision(&by.0)? {
-            Some(new) => web.app.decide_row(&rows, id, reference, new).await?,
-            None => web.app.withdraw_decision(&rows, id, reference).await?,
+            Said::Stated(new) => web.app.decide_row(&rows, id, reference, new).await?,
+            Said::Withdrawn { reason } => {
+                let author = by.0.author(by.0.own_signature());
+                web.app.withdraw_decision(&rows, (id, reference), reason, author).await?;
+            }
         }
         let app = Arc::clone(&web.app);
         let read = move |snapshot: &ClientSnapshot| {

@@ -18,6 +18,7 @@ use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{RiskOrderView, SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
+use crate::app::decision::Said;
 use crate::app::decision::risk::{NewAcceptance, RiskChange};
 use crate::app::report::posture::{RiskOrder, page_open_risks};
 use crate::auth::caller::Caller;
@@ -97,8 +98,8 @@ impl ManagedRiskView {
     }
 }
 
-/// Whether a risk is accepted, and what it is called in other systems. `until` and `reason` are required to accept it and
-/// must be absent otherwise.
+/// Whether a risk is accepted, and what it is called in other systems. `until` and `reason` are required to accept it; to
+/// end an acceptance, a `reason` may be given.
 #[derive(JsonSchema, Deserialize)]
 #[schemars(rename = "RiskChange")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
@@ -136,18 +137,23 @@ impl RiskBody {
             return Err(Error::invalid_field("accepted", "is required"));
         }
         if accepted != Some(true) {
-            let given =
-                [("until", until.is_some()), ("reason", reason.is_some()), ("by", by.is_some())];
+            let is_left = accepted.is_none() && reason.is_some();
+            let given = [("until", until.is_some()), ("reason", is_left), ("by", by.is_some())];
             if let Some((field, _)) = given.into_iter().find(|it| it.1) {
                 return Err(Error::invalid_field(field, "must be absent unless accepted is true"));
             }
-            return Ok(RiskChange { acceptance: accepted.map(|_| None), references });
+            let reason = reason.unwrap_or_default();
+            return Ok(RiskChange {
+                acceptance: accepted.map(|_| Said::Withdrawn { reason }),
+                references,
+            });
         }
         let required = |field| move || Error::invalid_field(field, "is required");
         let until = until.ok_or_else(required("until"))?.0;
         let reason = reason.ok_or_else(required("reason"))?;
-        let new = NewAcceptance { until, reason, by: caller.signature(by)? };
-        Ok(RiskChange { acceptance: Some(Some(new)), references })
+        let by = caller.author(caller.signature(by)?.unwrap_or_else(|| caller.name()));
+        let new = NewAcceptance { until, reason, by };
+        Ok(RiskChange { acceptance: Some(Said::Stated(new)), references })
     }
 }
 

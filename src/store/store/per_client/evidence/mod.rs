@@ -1,5 +1,7 @@
 //! Evidence for controls, by reference to where it is kept.
 
+pub mod file;
+
 use std::collections::HashMap;
 
 use bincode::{Decode, Encode};
@@ -9,7 +11,7 @@ use crate::error::Result;
 use crate::id::EvidenceId;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::per_client::evidence_file::EvidenceFile;
+use crate::store::per_client::evidence::file::EvidenceFile;
 use crate::store::row_key::RowKey;
 use crate::store::table::{FACT_EVIDENCE, FACT_EVIDENCE_SOURCE, FACTS};
 

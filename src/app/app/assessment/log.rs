@@ -1,0 +1,199 @@
+//! The log of statements: the only place that adds to it. It begins with what an earlier release stored.
+
+use crate::app::client::settings::Settings;
+use crate::clock::Time;
+use crate::engine::catalog::Catalog;
+use crate::engine::fact::{Profile, RowDecision, RowDecisionKind, Usage};
+use crate::error::Result;
+use crate::store::ClientBatch;
+use crate::store::global::client::Client;
+use crate::store::per_client::evidence::Evidence;
+use crate::store::per_client::fact::Attested;
+use crate::store::per_client::posture::{Acceptance, OpenRisk};
+use crate::store::per_client::statement::{
+    Author, Content, Deed, StandingStatements, StatedAnswer, StatedEvidence, StatementRecord,
+    Topic, standing,
+};
+
+/// What a record is about, and who makes it.
+#[derive(Clone, Debug)]
+pub(in crate::app) struct Entry {
+    pub topic: Topic,
+    pub reason: String,
+    pub author: Author,
+}
+
+/// Records a statement, which takes the place of what counted of its topic.
+pub(in crate::app) fn state(
+    batch: &mut ClientBatch<'_>,
+    at: Time,
+    entry: Entry,
+    wording: Option<&str>,
+    content: Content,
+) -> Result<()> {
+    begin(batch)?;
+    let before = batch.list_statements_about(&entry.topic)?;
+    let supersedes = standing(&before).map(|it| it.number);
+    let wording = wording.map(|text| batch.keep_wording(text)).transpose()?;
+    add(batch, at, entry, Deed::State(Content { supersedes, wording, ..content }))
+}
+
+/// Records that what counts of a topic no longer counts. Records nothing if nothing counts.
+pub(in crate::app) fn withdraw(batch: &mut ClientBatch<'_>, at: Time, entry: Entry) -> Result<()> {
+    begin(batch)?;
+    let before = batch.list_statements_about(&entry.topic)?;
+    let Some(statement) = standing(&before).map(|it| it.number) else { return Ok(()) };
+    add(batch, at, entry, Deed::Withdraw { statement })
+}
+
+/// Records the answers of the profile in which `settings` differ from those that are stored.
+pub(in crate::app) fn state_profile(
+    batch: &mut ClientBatch<'_>,
+    at: Time,
+    settings: &str,
+    author: &Author,
+) -> Result<()> {
+    let before = batch.find_profile()?.map_or_else(Profile::new, |it| answers(&it.settings));
+    let after = answers(settings);
+    let entry = |question: &String| Entry {
+        topic: Topic::Profile(question.clone()),
+        reason: String::new(),
+        author: author.clone(),
+    };
+    for (question, usage) in after.iter().filter(|(it, usage)| before.get(*it) != Some(*usage)) {
+        state(batch, at, entry(question), None, of_answer(usage, at))?;
+    }
+    for question in before.keys().filter(|it| !after.contains_key(*it)) {
+        withdraw(batch, at, entry(question))?;
+    }
+    Ok(())
+}
+
+fn answers(settings: &str) -> Profile {
+    Settings::of(settings).profile()
+}
+
+fn add(batch: &mut ClientBatch<'_>, at: Time, entry: Entry, deed: Deed) -> Result<()> {
+    let Entry { topic, reason, author } = entry;
+    let number = batch.n_statements()? + 1;
+    let record =
+        StatementRecord { number, recorded_at: at, topic, deed, reason, author, batch: None };
+    batch.add_statement(&record)
+}
+
+/// Begins the log, if it has not begun, with what an earlier release stored.
+pub(in crate::app) fn begin(batch: &mut ClientBatch<'_>) -> Result<()> {
+    if batch.n_statements()? != 0 {
+        return Ok(());
+    }
+    for record in first_records(&batch.standing_statements()?, batch.find_profile()?.as_ref()) {
+        batch.add_statement(&record)?;
+    }
+    Ok(())
+}
+
+/// Returns the records with which the log of a client begins that an earlier release stored: of each topic the last
+/// statement, oldest first. Which ones came before, and when they were entered by whom, was not kept.
+#[must_use]
+pub fn first_records(stored: &StandingStatements, client: Option<&Client>) -> Vec<StatementRecord> {
+    let controls = stored.attested.iter().map(|it| {
+        let topic = Topic::Control(it.attestation.control.clone());
+        let content = of_attestation(it, &stored.evidence);
+        (topic, content, &it.attestation.reason, it.attestation.by.as_str())
+    });
+    let rows = stored.decisions.iter().map(|it| {
+        let reference = it.reference.clone();
+        let topic = Topic::Requirement { framework: it.framework, reference };
+        (topic, of_decision(it), &it.reason, it.by.as_str())
+    });
+    let risks = stored.risks.iter().filter_map(|it| {
+        let accepted = it.accepted.as_ref().filter(|_| it.closed.is_none())?;
+        Some((Topic::Risk(it.id), of_acceptance(accepted), &accepted.reason, accepted.by.as_str()))
+    });
+    let settings = client.map(|it| (Settings::of(&it.settings), it.updated_at));
+    let answers = settings.iter().flat_map(|(it, at)| it.answers().map(|answer| (answer, *at)));
+    let none = String::new();
+    let profile = answers.map(|(it, at)| {
+        let topic = Topic::Profile(it.question.to_owned());
+        (topic, of_answer(&it.usage, it.at.unwrap_or(at)), &none, it.by)
+    });
+    let mut all: Vec<_> = controls.chain(rows).chain(risks).chain(profile).collect();
+    all.sort_by(|a, b| (a.1.from, &a.0).cmp(&(b.1.from, &b.0)));
+    let numbered = all.into_iter().zip(1..);
+    numbered
+        .map(|((topic, content, reason, by), number)| StatementRecord {
+            number,
+            recorded_at: content.from,
+            topic,
+            reason: reason.clone(),
+            author: Author::of_upgrade(by),
+            deed: Deed::State(content),
+            batch: None,
+        })
+        .collect()
+}
+
+fn content(answer: StatedAnswer, from: Time, until: Option<Time>) -> Content {
+    let (evidence, supersedes, wording) = (None, None, None);
+    Content { answer, from, until, evidence, overrides: false, supersedes, wording }
+}
+
+/// `register`: where the entry is that the attestation may refer to.
+pub(in crate::app) fn of_attestation(it: &Attested, register: &[Evidence]) -> Content {
+    let Attested { attestation, evidence_id } = it;
+    let entry = register.iter().find(|it| Some(it.id) == *evidence_id);
+    let written = attestation.evidence.as_deref();
+    let reference = written.or_else(|| entry.map(|it| it.reference.as_str()));
+    let evidence = reference.map(|reference| StatedEvidence {
+        reference: reference.to_owned(),
+        id: *evidence_id,
+        sha256: entry.and_then(|it| it.sha256),
+    });
+    let answer = StatedAnswer::Status(attestation.status);
+    let overrides = attestation.overrides;
+    Content { evidence, overrides, ..content(answer, attestation.at, attestation.until) }
+}
+
+pub(in crate::app) fn of_decision(it: &RowDecision) -> Content {
+    let (answer, reference) = match &it.kind {
+        RowDecisionKind::OutOfScope => (StatedAnswer::OutOfScope, None),
+        RowDecisionKind::Attested { evidence } => (StatedAnswer::Attested, Some(evidence.clone())),
+    };
+    let evidence = reference.map(|reference| StatedEvidence { reference, id: None, sha256: None });
+    Content { evidence, ..content(answer, it.at, it.until) }
+}
+
+pub(in crate::app) fn of_acceptance(it: &Acceptance) -> Content {
+    content(StatedAnswer::Accepted(it.severity), it.at, Some(it.until))
+}
+
+pub(in crate::app) fn of_answer(usage: &Usage, at: Time) -> Content {
+    let (answer, until) = match usage {
+        Usage::Used => (StatedAnswer::Used, None),
+        Usage::Unused { until, .. } => (StatedAnswer::Unused, Some(*until)),
+        Usage::Unknown => (StatedAnswer::Unknown, None),
+    };
+    content(answer, at, until)
+}
+
+/// Returns what a person sees who makes a statement about it.
+pub(in crate::app) fn wording(catalog: &Catalog, topic: &Topic) -> Option<String> {
+    match topic {
+        Topic::Control(code) => {
+            let control = catalog.get_control(code).ok()?;
+            let asked = control.question.as_ref().unwrap_or(&control.requires);
+            Some(format!("{}\n{asked}", control.title))
+        }
+        Topic::Requirement { framework, reference } => {
+            let framework = catalog.find_framework(*framework)?;
+            let row = framework.rows.iter().find(|it| it.reference == *reference)?;
+            Some(format!("{}\n{}", row.title, row.description))
+        }
+        Topic::Risk(_) | Topic::Profile(_) => None,
+    }
+}
+
+/// Returns what a person sees who accepts a risk.
+pub(in crate::app) fn risk_wording(open: &OpenRisk) -> String {
+    format!("{}, {}", open.risk.title, open.risk.severity.as_str())
+}

@@ -1,0 +1,358 @@
+//! The log of what people said about a client, in the order in which they said it. Nothing in it is ever changed: that
+//! something was withdrawn, or was a mistake, is a record too. What counts now is derived from it.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use bincode::{Decode, Encode};
+use sha2::{Digest, Sha256};
+
+use crate::clock::Time;
+use crate::engine::fact::{RowDecision, Status};
+use crate::engine::framework::FrameworkId;
+use crate::engine::severity::Severity;
+use crate::error::Result;
+use crate::id::{BatchId, EvidenceId, RiskId};
+use crate::store::ClientBatch;
+use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::per_client::evidence::Evidence;
+use crate::store::per_client::fact::Attested;
+use crate::store::per_client::posture::OpenRisk;
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::{
+    FACT_STATEMENT, FACT_STATEMENT_COUNT, FACT_STATEMENT_TOPIC, FACT_WORDING, FACTS,
+};
+
+/// The number of a record in its client's log, from 1.
+pub type StatementNumber = u64;
+
+/// One record of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct StatementRecord {
+    pub number: StatementNumber,
+    pub recorded_at: Time,
+    pub topic: Topic,
+    pub deed: Deed,
+    /// Empty: none was given. Only a withdrawal may have none.
+    pub reason: String,
+    pub author: Author,
+    /// Those that were made together. Undone as one.
+    pub batch: Option<BatchId>,
+}
+
+impl StatementRecord {
+    /// What it says. `None`: it ends what another record says.
+    #[must_use]
+    pub const fn content(&self) -> Option<&Content> {
+        match &self.deed {
+            Deed::State(content) => Some(content),
+            Deed::Withdraw { .. } | Deed::Undo { .. } => None,
+        }
+    }
+}
+
+/// What a statement is about. Of the statements about one topic at most one counts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+pub enum Topic {
+    /// A control, by its code.
+    Control(String),
+    /// A row of a framework.
+    Requirement { framework: FrameworkId, reference: String },
+    /// The acceptance of a risk.
+    Risk(RiskId),
+    /// A question of the profile.
+    Profile(String),
+}
+
+/// What a record does.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Deed {
+    /// Takes the place of what counts of the topic.
+    State(Content),
+    /// From then on this statement no longer counts, and none takes its place.
+    Withdraw { statement: StatementNumber },
+    /// This record was a mistake: what counts is as if it had never been made.
+    Undo { record: StatementNumber },
+}
+
+/// What a statement says.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Content {
+    pub answer: StatedAnswer,
+    pub from: Time,
+    /// `None`: it does not expire.
+    pub until: Option<Time>,
+    pub evidence: Option<StatedEvidence>,
+    /// It counts even where a technical observation is valid.
+    pub overrides: bool,
+    /// The statement that it takes the place of.
+    pub supersedes: Option<StatementNumber>,
+    /// The SHA-256 of what was asked or shown, whose text is kept once.
+    pub wording: Option<[u8; 32]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum StatedAnswer {
+    /// Of a control.
+    Status(Status),
+    /// Of a requirement.
+    OutOfScope,
+    Attested,
+    /// Of a risk that is this severe.
+    Accepted(Severity),
+    /// Of a platform of the profile.
+    Used,
+    Unused,
+    Unknown,
+}
+
+impl StatedAnswer {
+    /// All that [`Self::as_str`] returns.
+    pub const WORDS: [&str; 11] = [
+        "compliant",
+        "partial",
+        "non_compliant",
+        "not_assessed",
+        "not_applicable",
+        "out_of_scope",
+        "attested",
+        "accepted",
+        "used",
+        "unused",
+        "unknown",
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Status(status) => status.as_str(),
+            Self::OutOfScope => "out_of_scope",
+            Self::Attested => "attested",
+            Self::Accepted(_) => "accepted",
+            Self::Used => "used",
+            Self::Unused => "unused",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Where the evidence is, as it was when the statement was made.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct StatedEvidence {
+    pub reference: String,
+    /// The entry of the register. `None`: it is only referred to.
+    pub id: Option<EvidenceId>,
+    pub sha256: Option<[u8; 32]>,
+}
+
+/// Who made a statement.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Author {
+    /// Who says it, in the name that the statement carries.
+    pub by: String,
+    /// The user, key or operator that entered it. Empty: it was made before this was recorded.
+    pub account: String,
+    pub channel: Channel,
+}
+
+impl Author {
+    /// Of what `by` said once, and a release records.
+    #[must_use]
+    pub fn of_upgrade(by: &str) -> Self {
+        Self { by: by.to_owned(), account: String::new(), channel: Channel::Upgrade }
+    }
+}
+
+/// How a statement arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Channel {
+    Console,
+    Api,
+    Cli,
+    /// A release that carried it over from an earlier one, or that found it as the only one that was kept.
+    Upgrade,
+}
+
+impl Channel {
+    pub const ALL: [Self; 4] = [Self::Console, Self::Api, Self::Cli, Self::Upgrade];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Console => "console",
+            Self::Api => "api",
+            Self::Cli => "cli",
+            Self::Upgrade => "upgrade",
+        }
+    }
+}
+
+/// What counts of a client now, in the rows that hold it, but for its profile. In a database of an earlier release all that
+/// was kept.
+#[derive(Clone, Debug)]
+pub struct StandingStatements {
+    pub attested: Vec<Attested>,
+    pub decisions: Vec<RowDecision>,
+    /// Accepted or not.
+    pub risks: Vec<OpenRisk>,
+    pub evidence: Vec<Evidence>,
+}
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It stands. A statement that stands counts until it expires.
+    Stands,
+    /// By these records.
+    Superseded(StatementNumber),
+    Withdrawn(StatementNumber),
+    Undone(StatementNumber),
+}
+
+/// Returns what became of each record. `records`: all those about one topic, in their order.
+#[must_use]
+pub fn fates(records: &[StatementRecord]) -> Vec<Fate> {
+    let undone: BTreeMap<StatementNumber, StatementNumber> = records
+        .iter()
+        .filter_map(|it| match it.deed {
+            Deed::Undo { record } => Some((record, it.number)),
+            Deed::State(_) | Deed::Withdraw { .. } => None,
+        })
+        .collect();
+    let mut fates = vec![Fate::Stands; records.len()];
+    let mut standing: Option<usize> = None;
+    for (n, it) in records.iter().enumerate() {
+        if let Some(by) = undone.get(&it.number) {
+            fates[n] = Fate::Undone(*by);
+            continue;
+        }
+        match it.deed {
+            Deed::State(_) => {
+                if let Some(before) = standing.replace(n) {
+                    fates[before] = Fate::Superseded(it.number);
+                }
+            }
+            Deed::Withdraw { statement } => {
+                let withdrawn = standing.filter(|before| records[*before].number == statement);
+                if let Some(before) = withdrawn {
+                    fates[before] = Fate::Withdrawn(it.number);
+                    standing = None;
+                }
+            }
+            Deed::Undo { .. } => (),
+        }
+    }
+    fates
+}
+
+/// Returns the statement that counts until it expires. `records`: as in [`fates`].
+#[must_use]
+pub fn standing(records: &[StatementRecord]) -> Option<&StatementRecord> {
+    let is_standing =
+        |(it, fate): &(&StatementRecord, Fate)| *fate == Fate::Stands && it.content().is_some();
+    records.iter().zip(fates(records)).find(is_standing).map(|(it, _)| it)
+}
+
+/// Returns the digest under which a wording is kept.
+#[must_use]
+pub fn wording_digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+const TOPIC_CONTROL: u8 = 1;
+const TOPIC_REQUIREMENT: u8 = 2;
+const TOPIC_RISK: u8 = 3;
+const TOPIC_PROFILE: u8 = 4;
+
+fn row_key(number: StatementNumber) -> RowKey {
+    RowKey::of(FACT_STATEMENT).bytes(&(!number).to_be_bytes())
+}
+
+fn topic_key(topic: &Topic) -> RowKey {
+    let start = RowKey::of(FACT_STATEMENT_TOPIC);
+    match topic {
+        Topic::Control(code) => start.bytes(&[TOPIC_CONTROL]).text(code),
+        Topic::Requirement { framework, reference } => {
+            start.bytes(&[TOPIC_REQUIREMENT]).text(framework.as_str()).text(reference)
+        }
+        Topic::Risk(id) => start.bytes(&[TOPIC_RISK]).bytes(id.as_bytes()),
+        Topic::Profile(question) => start.bytes(&[TOPIC_PROFILE]).text(question),
+    }
+}
+
+fn wording_key(digest: [u8; 32]) -> RowKey {
+    RowKey::of(FACT_WORDING).bytes(&digest)
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// How many records were ever added. 0: the log has not begun, and what counts was stored by an earlier release.
+    pub fn n_statements(&self) -> Result<u64> {
+        Ok(self.find(FACTS, &RowKey::of(FACT_STATEMENT_COUNT))?.unwrap_or(0))
+    }
+
+    /// Up to `limit` records that are wanted, newest first, from before a record.
+    pub fn list_statements(
+        &self,
+        before: Option<StatementNumber>,
+        limit: usize,
+        is_wanted: impl Fn(&StatementRecord) -> bool,
+    ) -> Result<Vec<StatementRecord>> {
+        let table = FACTS.name(self.client);
+        let span = Span::prefix(RowKey::of(FACT_STATEMENT).as_slice());
+        let span = before.map_or(span.clone(), |it| span.after(row_key(it).as_slice()));
+        let mut found = Vec::new();
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            let record = self.rows.open_row::<StatementRecord>(&table, key, bytes)?;
+            if is_wanted(&record) {
+                found.push(record);
+            }
+            let is_full = limit <= found.len();
+            Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(found)
+    }
+
+    /// All records about a topic, in their order.
+    pub fn list_statements_about(&self, topic: &Topic) -> Result<Vec<StatementRecord>> {
+        let span = Span::prefix(topic_key(topic).as_slice());
+        let keys = self.rows.list_keys_of(&FACTS.name(self.client), &span, usize::MAX)?;
+        let numbers = keys.iter().rev().filter_map(|it| it.last_chunk());
+        let numbers = numbers.map(|it| !StatementNumber::from_be_bytes(*it));
+        let keys: Vec<RowKey> = numbers.map(row_key).collect();
+        Ok(self.find_all(FACTS, &keys)?.into_iter().flatten().collect())
+    }
+
+    /// What counts now, whether or not it expired.
+    pub fn standing_statements(&self) -> Result<StandingStatements> {
+        Ok(StandingStatements {
+            attested: self.list_attested()?,
+            decisions: self.list_row_decisions()?,
+            risks: self.list_risks()?,
+            evidence: self.list_evidence()?,
+        })
+    }
+
+    /// The text with this digest.
+    pub fn find_wording(&self, digest: [u8; 32]) -> Result<Option<String>> {
+        self.find(FACTS, &wording_key(digest))
+    }
+}
+
+impl ClientBatch<'_> {
+    /// Adds a record as the newest. Its number must be the next.
+    pub fn add_statement(&mut self, record: &StatementRecord) -> Result<()> {
+        let number = record.number;
+        self.put(FACTS, &row_key(number), record)?;
+        self.put(FACTS, &topic_key(&record.topic).bytes(&(!number).to_be_bytes()), &())?;
+        self.put(FACTS, &RowKey::of(FACT_STATEMENT_COUNT), &number)
+    }
+
+    /// Keeps what was asked or shown. Returns its digest.
+    pub fn keep_wording(&mut self, text: &str) -> Result<[u8; 32]> {
+        let digest = wording_digest(text);
+        if self.find_wording(digest)?.is_none() {
+            self.put(FACTS, &wording_key(digest), &text.to_owned())?;
+        }
+        Ok(digest)
+    }
+}
