@@ -177,7 +177,37 @@ fn is_priced(posture: &Posture, account: &Account) {
     assert_eq!(read(posture, "/api/dashboard/kpis")["exposure"]["sum"], loss["exposure"]);
 }
 
-fn is_taken_over(name: &str, folder: tempfile::TempDir, account: &Account) {
+/// What people said before is in the log, whether or not somebody says more. A release that had none kept the last.
+fn keeps_what_was_said(posture: &Posture, account: &Account, channel: &str) {
+    let client = &account.client_id;
+    let path = format!("/api/clients/{client}/statements?limit=1000");
+    let list = || read(posture, &path).as_array().unwrap().clone();
+    let before = list();
+    let old = before.iter().find(|it| it["subject"] == "GOV-14").unwrap();
+    assert_eq!((&old["kind"], &old["state"]), (&json!("control"), &json!("in_force")));
+    assert_eq!((text(old, "reason"), text(old, "by")), ("seen by me", "Ada"));
+    assert_eq!((text(old, "channel"), old["account"].is_null()), (channel, channel == "upgrade"));
+
+    let said = json!({ "status": "non_compliant", "reason": "It was another plan", "by": "Bob" });
+    write(posture, "PUT", &format!("/api/clients/{client}/controls/GOV-14"), &said);
+    let after = list();
+    assert_eq!(after.len(), before.len() + 1);
+    assert_eq!(
+        (&after[0]["number"], &after[0]["supersedes"]),
+        (&json!(after.len()), &old["number"])
+    );
+    for (before, now) in before.iter().zip(&after[1..]) {
+        let mut expected = before.clone();
+        if before == old {
+            expected["state"] = json!("superseded");
+            expected["endedBy"] = after[0]["number"].clone();
+        }
+        assert_eq!(*now, expected);
+    }
+}
+
+/// `channel`: how its log says that what it holds arrived.
+fn is_taken_over(name: &str, folder: tempfile::TempDir, account: &Account, channel: &str) {
     eprintln!("{name}: made at {}", account.made_at);
     let posture = file::start(folder, account);
     is_intact(&posture, account);
@@ -185,6 +215,7 @@ fn is_taken_over(name: &str, folder: tempfile::TempDir, account: &Account) {
     closes_and_opens(&posture, account);
     delivers(&posture, account);
     is_priced(&posture, account);
+    keeps_what_was_said(&posture, account, channel);
     let posture = posture.restart();
     let events = made::events(&posture.socket());
     assert!(events.starts_with(&account.events));
@@ -197,7 +228,7 @@ fn every_database_of_an_earlier_release_is_taken_over() {
     assert!(names.contains(&"832e0b9".to_owned()), "{names:?}");
     for name in names {
         let (folder, account) = file::unpack(&name);
-        is_taken_over(&name, folder, &account);
+        is_taken_over(&name, folder, &account, "upgrade");
     }
 }
 
@@ -211,5 +242,5 @@ fn a_database_that_this_build_made_is_taken_over() {
         file::keep(name, &database, &account);
     }
     let folder = file::folder_of(&database, &account.sealing_key);
-    is_taken_over("this build", folder, &account);
+    is_taken_over("this build", folder, &account, "cli");
 }

@@ -99,6 +99,9 @@ enum Command {
     /// Show a client's requirements, and decide about them.
     #[command(subcommand)]
     Requirement(decision::requirement::RequirementCommand),
+    /// Show what people said about a client: attestations, decisions, acceptances, answers, and what became of them.
+    #[command(subcommand)]
+    Statement(decision::statement::StatementCommand),
     /// Show what sources observed about a client.
     #[command(subcommand)]
     Observation(report::observation::ObservationCommand),
@@ -206,6 +209,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Risk(command) => decision::risk::run(&options()?, json, command),
         Command::Control(command) => decision::control::run(&options()?, json, command),
         Command::Requirement(command) => decision::requirement::run(&options()?, json, command),
+        Command::Statement(command) => decision::statement::run(&options()?, json, command),
         Command::Observation(command) => report::observation::run(&options()?, json, command),
         Command::Vulnerability(command) => report::vulnerability::run(&options()?, json, command),
         Command::Evidence(command) => decision::evidence::run(&options()?, json, command),

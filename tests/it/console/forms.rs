@@ -239,6 +239,12 @@ fn people_decide_on_pages() {
     assert_eq!(api(&posture, &format!("/api{control}"))["status"], "compliant");
     assert_eq!(browser.post(&format!("{control}/withdraw"), &[("token", &token)]).status, 303);
     assert_eq!(api(&posture, &format!("/api{control}"))["attestation"], Value::Null);
+    let page = browser.get(&control).text();
+    for part in
+        ["What was said", "user ada@example.com, console", "1 withdrawn by 2", "withdraws 1"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
 
     let settings = [
         ("token", token.as_str()),
@@ -256,6 +262,8 @@ fn people_decide_on_pages() {
     assert_eq!(now["name"], "Fabrikam");
     assert_eq!(now["settings"]["frameworks"], json!(["HIPAA", "SOC2"]));
     assert_eq!(now["settings"]["profile"]["aws"]["usage"], "used");
+    let page = browser.get(&format!("/clients/{client}/settings")).text();
+    assert!(page.contains("aws: Used"), "{page}");
 }
 
 #[test]

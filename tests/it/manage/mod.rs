@@ -45,6 +45,7 @@ mod retention;
 mod risk_acceptance;
 mod scan_networks;
 mod scans;
+mod statements;
 mod system;
 mod tasks;
 mod vulnerabilities;

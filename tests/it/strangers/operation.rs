@@ -62,6 +62,7 @@ pub(crate) const TRIED: &[Tried] = &[
     ("attest_control", Names::Client, "", 200),
     ("decide_requirement", Names::Client, "", 200),
     ("list_observations", Names::Client, "failing=x", 200),
+    ("list_statements", Names::Client, "kind=x", 200),
     ("list_client_assets", Names::Client, "limit=x", 200),
     ("list_accounts", Names::Client, "mfa=x", 200),
     ("list_vulnerabilities", Names::Client, "overdue=x", 200),

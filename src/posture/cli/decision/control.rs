@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::statement;
+use super::{WithdrawArgs, sentence};
 use crate::cli::call::{Call, encoded, with_session};
 use crate::cli::option::{body, moment, query, repeated};
 use crate::cli::report::observation;
@@ -23,7 +23,7 @@ Example:
     /// Attest a control: what a person knows about it.
     Attest(AttestArgs),
     /// Withdraw the attestation of a control.
-    Withdraw(ControlArgs),
+    Withdraw(WithdrawArgs<ControlArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -96,7 +96,9 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: ControlCommand)
             let body = args.body()?;
             put(options, json, &args.which, &body)
         }
-        ControlCommand::Withdraw(which) => put(options, json, &which, &json!({ "status": null })),
+        ControlCommand::Withdraw(args) => {
+            put(options, json, &args.which, &args.body("status", Value::Null))
+        }
     }
 }
 
@@ -182,7 +184,7 @@ fn show_control(control: &Value) -> Result<()> {
     let attestation = &control["attestation"];
     if !attestation.is_null() {
         let decides = if attestation["decides"] == true { "" } else { "; does not decide now" };
-        control["attested"] = json!(statement(attestation, "status") + decides);
+        control["attested"] = json!(sentence(attestation, "status") + decides);
         names.push(("attested", "attested"));
     }
     print::fields(&control, &names)

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::statement;
+use super::{WithdrawArgs, sentence};
 use crate::cli::call::{Call, encoded, with_session};
 use crate::cli::option::{body, moment, repeated};
 use crate::cli::report::observation;
@@ -23,7 +23,7 @@ Example:
     /// Attest a requirement with evidence, or take it out of scope.
     Decide(DecideArgs),
     /// Withdraw the decision about a requirement.
-    Withdraw(RequirementArgs),
+    Withdraw(WithdrawArgs<RequirementArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -89,8 +89,8 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RequirementComm
             let body = args.body()?;
             put(options, json, &args.which, &body)
         }
-        RequirementCommand::Withdraw(which) => {
-            put(options, json, &which, &json!({ "decision": null }))
+        RequirementCommand::Withdraw(args) => {
+            put(options, json, &args.which, &args.body("decision", Value::Null))
         }
     }
 }
@@ -179,7 +179,7 @@ fn show_decision(it: &Value) -> Result<()> {
         return Ok(());
     }
     print::line("")?;
-    print::line(&print::wrapped(&statement(it, "decision"), 2))
+    print::line(&print::wrapped(&sentence(it, "decision"), 2))
 }
 
 fn show_controls(controls: &Value) -> Result<()> {

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::WithdrawArgs;
 use crate::cli::call::{Call, encoded, with_session};
 use crate::cli::option::{body, id, moment, query, references, repeated};
 use crate::cli::report::observation;
@@ -25,7 +26,7 @@ Example:
     /// Accept a risk until a date. Scores do not change; the risk returns when the acceptance ends.
     Accept(RiskAcceptArgs),
     /// Revoke the acceptance of a risk.
-    Revoke(RiskArgs),
+    Revoke(WithdrawArgs<RiskArgs>),
     /// Change what a risk is called in other systems.
     Set(RiskSetArgs),
 }
@@ -102,9 +103,9 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RiskCommand) ->
             };
             change_risk(options, json, &which, &change, done)
         }
-        RiskCommand::Revoke(which) => {
+        RiskCommand::Revoke(args) => {
             let done = |risk: &Value| format!("open again: {}", print::cell(&risk["title"]));
-            change_risk(options, json, &which, &json!({ "accepted": false }), done)
+            change_risk(options, json, &args.which, &args.body("accepted", json!(false)), done)
         }
         RiskCommand::Set(RiskSetArgs { which, references: pairs }) => {
             let change = body(vec![("externalReferences", references(&pairs)?)]);

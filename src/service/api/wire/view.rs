@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::file::FileFormat;
 use super::kind;
 use crate::app::access::mfa::MfaState;
+use crate::app::decision::statement::{Standing, StatementKind};
 use crate::app::report::portfolio::ClientOrder;
 use crate::app::report::posture::RiskOrder;
 use crate::clock::Time;
@@ -28,6 +29,7 @@ use crate::store::global::scan::ScanStatus;
 use crate::store::global::task::TaskStatus;
 use crate::store::global::user::Role;
 use crate::store::global::webhook::Disabling;
+use crate::store::per_client::statement::{Channel, StatedAnswer};
 
 /// What the document says of a type of the wire: an inline schema, or a named one.
 macro_rules! wire_type {
@@ -194,6 +196,25 @@ word!(
         Status::NotApplicable,
     ],
     Status::as_str
+);
+word!(
+    /// What a statement is about.
+    StatementKindView, StatementKind, "StatementKind", StatementKind::ALL, StatementKind::as_str
+);
+word!(
+    /// What a statement says: of a control its status, of a requirement `out_of_scope` or `attested`, of a risk `accepted`, of
+    /// a question of the profile whether the client uses it.
+    StatedAnswerView, &'static str, "StatementAnswer", StatedAnswer::WORDS, std::convert::identity
+);
+word!(
+    /// How a statement arrived. `upgrade`: a release found it as the only one that was kept, or carried it over.
+    StatementChannelView, Channel, "StatementChannel", Channel::ALL, Channel::as_str
+);
+word!(
+    /// What became of a record. `in_force`: it counts. `expired`: it counted until `validUntil`. `ended`: the risk that it
+    /// accepts is closed, or became more severe than what was accepted. `superseded`, `withdrawn`, `undone`: by the record
+    /// `endedBy`. `recorded`: it is itself a withdrawal, or undoes a mistake.
+    StatementStateView, &'static str, "StatementState", Standing::WORDS, std::convert::identity
 );
 word!(
     /// How severe a risk or control is, most severe first.

@@ -19,6 +19,7 @@ use crate::api::manage::client::vulnerabilities::VulnerabilityView;
 use crate::api::manage::decision::controls::ClientControlView;
 use crate::api::manage::decision::evidence::EvidenceView;
 use crate::api::manage::decision::risks::ManagedRiskView;
+use crate::api::manage::decision::statements::StatementView;
 use crate::api::manage::decision::tasks::TaskView;
 use crate::api::manage::intake::imports::ImportView;
 use crate::api::manage::report::compliance::ClientFrameworkView;
@@ -31,6 +32,7 @@ use crate::api::wire::reply::Lines;
 use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::assessment::evidence::register;
+use crate::app::decision::statement::{self, StatementFilter};
 use crate::app::report::observation::{ObservationFilter, are_declared_current, list_observations};
 use crate::app::report::vulnerability::{
     VulnerabilityCursor, VulnerabilityFilter, list_vulnerabilities,
@@ -45,6 +47,7 @@ use crate::store::global::audit::{Act, AuditOutcome};
 use crate::store::global::client::Client;
 use crate::store::per_client::fact::ObservationCursor;
 use crate::store::per_client::reference::Referenced;
+use crate::store::per_client::statement::StatementNumber;
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// How many risks, tasks, observations or assets are read at once.
@@ -55,13 +58,14 @@ const N_DAYS_MAX: u32 = u32::MAX;
 const NO_LONGER: &str = "no longer authorized for all clients of this export";
 
 /// The kinds of items, in the order of an export.
-static PARTS: [ExportPart; 11] = [
+static PARTS: [ExportPart; 12] = [
     ExportPart::Client,
     ExportPart::Scores,
     ExportPart::Risks { after: None },
     ExportPart::Requirements,
     ExportPart::Controls,
     ExportPart::Evidence,
+    ExportPart::Statements { before: None },
     ExportPart::Tasks { after: None },
     ExportPart::Imports,
     ExportPart::Observations { after: None },
@@ -82,6 +86,9 @@ enum ExportPart {
     Requirements,
     Controls,
     Evidence,
+    Statements {
+        before: Option<StatementNumber>,
+    },
     Tasks {
         after: Option<TaskId>,
     },
@@ -179,6 +186,7 @@ impl ExportSource {
                 let views = all.map(EvidenceView::of);
                 views.for_each(|it| self.put(written, "evidence", &it));
             }
+            ExportPart::Statements { before } => return self.put_statements(rows, written, before),
             ExportPart::Tasks { after } => return self.put_tasks(rows, written, after),
             ExportPart::Imports => {
                 for it in rows.list_imports()? {
@@ -210,6 +218,20 @@ impl ExportSource {
             self.put(written, "risk", &ManagedRiskView::of(it, references));
         }
         Ok(after.map(|it| ExportPart::Risks { after: Some(it) }))
+    }
+
+    fn put_statements(
+        &self,
+        rows: &ClientSnapshot,
+        written: &mut ExportLines,
+        before: Option<StatementNumber>,
+    ) -> Result<Option<ExportPart>> {
+        let (all, now) = (StatementFilter::default(), self.app.clock.now());
+        let found = statement::list(rows, &all, before, N_ROWS_AT_ONCE, now)?;
+        let before = last_of_full(&found).map(|it| it.record.number);
+        let views = found.into_iter().map(StatementView::of);
+        views.for_each(|it| self.put(written, "statement", &it));
+        Ok(before.map(|it| ExportPart::Statements { before: Some(it) }))
     }
 
     fn put_tasks(
@@ -396,7 +418,7 @@ impl Exports {
     /// Export a client
     ///
     /// Returns newline-delimited JSON: one line `{"kind", "clientId", "data"}` per item, of the kinds `client`, `score` (one per day),
-    /// `risk`, `framework`, `control`, `evidence`, `task`, `import`,
+    /// `risk`, `framework`, `control`, `evidence`, `statement`, `task`, `import`,
     /// `observation`, `vulnerability` and `asset`. `data` is what the other operations show. Each
     /// kind is read at a different moment. The last line is `{"kind": "end", "data": {"lines", "clients"}}`; an export without it is
     /// incomplete. If the caller loses access meanwhile, the last line is `{"kind": "error", "data": {"code", "message"}}` instead.

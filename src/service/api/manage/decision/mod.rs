@@ -7,4 +7,5 @@ pub mod evidence_file;
 pub mod requirements;
 pub mod risks;
 pub mod row_decision;
+pub mod statements;
 pub mod tasks;

@@ -44,6 +44,10 @@ pub(super) const PAGES: &[Page] = &[
             read("control", "/api/clients/:client/controls/:control"),
             read("observations", "/api/clients/:client/observations?control=:control&limit=50"),
             read("evidence", "/api/clients/:client/evidence?controlCode=:control&limit=100"),
+            read(
+                "statements",
+                "/api/clients/:client/statements?kind=control&subject=:control&limit=50",
+            ),
         ],
         guarded: false,
     },
@@ -62,6 +66,10 @@ pub(super) const PAGES: &[Page] = &[
         reads: &[
             CLIENT,
             read("requirement", "/api/clients/:client/compliance/:framework/:requirement"),
+            read(
+                "statements",
+                "/api/clients/:client/statements?framework=:framework&subject=:requirement&limit=50",
+            ),
         ],
         guarded: false,
     },
@@ -180,7 +188,11 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         path: "/clients/:client/settings",
         template: "client-settings",
-        reads: &[CLIENT, FRAMEWORKS],
+        reads: &[
+            CLIENT,
+            FRAMEWORKS,
+            read("statements", "/api/clients/:client/statements?kind=profile&limit=50"),
+        ],
         guarded: false,
     },
 ];

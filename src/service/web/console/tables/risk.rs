@@ -35,6 +35,7 @@ pub(super) const PAGES: &[Page] = &[
             CLIENT,
             read_if_there("risk", "/api/clients/:client/risks/:risk"),
             read("tasks", "/api/tasks?clientId=:client&riskId=:risk&limit=20"),
+            read("statements", "/api/clients/:client/statements?kind=risk&subject=:risk&limit=50"),
         ],
         guarded: false,
     },

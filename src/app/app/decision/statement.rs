@@ -1,0 +1,196 @@
+//! What people said about a client, from the first to the last: who, when, why, and what became of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::app::assessment::log;
+use crate::clock::Time;
+use crate::engine::framework::FrameworkId;
+use crate::error::Result;
+use crate::id::RiskId;
+use crate::store::ClientSnapshot;
+use crate::store::per_client::statement::{
+    Deed, Fate, StatementNumber, StatementRecord, Topic, fates,
+};
+
+/// Which records to list. `None`: all.
+#[derive(Clone, Debug, Default)]
+pub struct StatementFilter {
+    pub kind: Option<StatementKind>,
+    /// A control code, a reference of a framework, a risk id or a question, in upper or lower case.
+    pub subject: Option<String>,
+    pub framework: Option<FrameworkId>,
+}
+
+/// What statements are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatementKind {
+    Control,
+    Requirement,
+    Risk,
+    Profile,
+}
+
+impl StatementKind {
+    pub const ALL: [Self; 4] = [Self::Control, Self::Requirement, Self::Risk, Self::Profile];
+
+    #[must_use]
+    pub const fn of(topic: &Topic) -> Self {
+        match topic {
+            Topic::Control(_) => Self::Control,
+            Topic::Requirement { .. } => Self::Requirement,
+            Topic::Risk(_) => Self::Risk,
+            Topic::Profile(_) => Self::Profile,
+        }
+    }
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Control => "control",
+            Self::Requirement => "requirement",
+            Self::Risk => "risk",
+            Self::Profile => "profile",
+        }
+    }
+}
+
+/// A record, and what became of it.
+#[derive(Clone, Debug)]
+pub struct StatementState {
+    pub record: StatementRecord,
+    pub standing: Standing,
+    /// What was asked or shown. `None`: nothing, or it was not kept.
+    pub wording: Option<String>,
+}
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It counts.
+    InForce,
+    /// It counted until its end.
+    Expired,
+    /// The risk that it accepted is closed, or became more severe than what was accepted.
+    Ended,
+    Superseded(StatementNumber),
+    Withdrawn(StatementNumber),
+    Undone(StatementNumber),
+    /// It is a withdrawal, or an undoing.
+    Recorded,
+}
+
+impl Standing {
+    pub const WORDS: [&str; 7] =
+        ["in_force", "expired", "ended", "superseded", "withdrawn", "undone", "recorded"];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InForce => "in_force",
+            Self::Expired => "expired",
+            Self::Ended => "ended",
+            Self::Superseded(_) => "superseded",
+            Self::Withdrawn(_) => "withdrawn",
+            Self::Undone(_) => "undone",
+            Self::Recorded => "recorded",
+        }
+    }
+
+    /// The record by which it ended.
+    #[must_use]
+    pub const fn ended_by(self) -> Option<StatementNumber> {
+        match self {
+            Self::Superseded(by) | Self::Withdrawn(by) | Self::Undone(by) => Some(by),
+            Self::InForce | Self::Expired | Self::Ended | Self::Recorded => None,
+        }
+    }
+}
+
+impl StatementFilter {
+    fn includes(&self, record: &StatementRecord) -> bool {
+        let subject = subject(&record.topic);
+        self.kind.is_none_or(|it| it == StatementKind::of(&record.topic))
+            && self.framework.is_none_or(|it| Some(it) == framework(&record.topic))
+            && self.subject.as_ref().is_none_or(|it| it.eq_ignore_ascii_case(&subject))
+    }
+}
+
+/// Returns what a statement is about, in words of the API.
+#[must_use]
+pub fn subject(topic: &Topic) -> String {
+    match topic {
+        Topic::Control(code) => code.clone(),
+        Topic::Requirement { reference, .. } => reference.clone(),
+        Topic::Risk(id) => id.to_string(),
+        Topic::Profile(question) => question.clone(),
+    }
+}
+
+#[must_use]
+pub fn framework(topic: &Topic) -> Option<FrameworkId> {
+    match topic {
+        Topic::Requirement { framework, .. } => Some(*framework),
+        Topic::Control(_) | Topic::Risk(_) | Topic::Profile(_) => None,
+    }
+}
+
+/// Up to `limit` records that are asked for, newest first, from before one.
+pub fn list(
+    rows: &ClientSnapshot,
+    filter: &StatementFilter,
+    before: Option<StatementNumber>,
+    limit: usize,
+    now: Time,
+) -> Result<Vec<StatementState>> {
+    let records = if rows.n_statements()? == 0 {
+        // It begins with these, with these numbers, as soon as somebody says something more.
+        let client = rows.find_profile()?;
+        let all = log::first_records(&rows.standing_statements()?, client.as_ref());
+        let all = all.into_iter().rev();
+        let older = all.filter(|it| before.is_none_or(|before| it.number < before));
+        older.filter(|it| filter.includes(it)).take(limit).collect()
+    } else {
+        rows.list_statements(before, limit, |it| filter.includes(it))?
+    };
+    let accepted = accepted_risks(rows, &records)?;
+    let mut known: BTreeMap<Topic, BTreeMap<StatementNumber, Fate>> = BTreeMap::new();
+    let mut found = Vec::with_capacity(records.len());
+    for record in records {
+        if !known.contains_key(&record.topic) {
+            let all = rows.list_statements_about(&record.topic)?;
+            let fates = all.iter().map(|it| it.number).zip(fates(&all)).collect();
+            known.insert(record.topic.clone(), fates);
+        }
+        let fate = known[&record.topic].get(&record.number).copied().unwrap_or(Fate::Stands);
+        let standing = match (fate, &record.deed) {
+            (Fate::Superseded(by), _) => Standing::Superseded(by),
+            (Fate::Withdrawn(by), _) => Standing::Withdrawn(by),
+            (Fate::Undone(by), _) => Standing::Undone(by),
+            (Fate::Stands, Deed::Withdraw { .. } | Deed::Undo { .. }) => Standing::Recorded,
+            (Fate::Stands, Deed::State(it)) if it.until.is_some_and(|end| end <= now) => {
+                Standing::Expired
+            }
+            (Fate::Stands, Deed::State(_)) => match &record.topic {
+                Topic::Risk(id) if !accepted.contains(id) => Standing::Ended,
+                Topic::Control(_)
+                | Topic::Requirement { .. }
+                | Topic::Risk(_)
+                | Topic::Profile(_) => Standing::InForce,
+            },
+        };
+        let wording = record.content().and_then(|it| it.wording);
+        let wording = wording.map(|it| rows.find_wording(it)).transpose()?.flatten();
+        found.push(StatementState { record, standing, wording });
+    }
+    Ok(found)
+}
+
+/// The risks whose acceptance counts, if any of the records is about one.
+fn accepted_risks(rows: &ClientSnapshot, records: &[StatementRecord]) -> Result<BTreeSet<RiskId>> {
+    if !records.iter().any(|it| matches!(it.topic, Topic::Risk(_))) {
+        return Ok(BTreeSet::new());
+    }
+    let all = rows.list_risks()?.into_iter();
+    let accepted = all.filter(|it| it.closed.is_none() && it.accepted.is_some());
+    Ok(accepted.map(|it| it.id).collect())
+}
