@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::controls::{attest, in_days, try_attest};
 use super::{MIXED, import, patched, read, refused_field};
-use crate::harness::Posture;
 use crate::harness::backend::Random;
+use crate::harness::{Answer, Posture};
 
 /// All records, newest first.
 fn log(posture: &Posture, client: &str, query: &str) -> Vec<Value> {
@@ -172,6 +172,104 @@ fn pick(random: &mut Random, all: &[&'static str]) -> &'static str {
     all[usize::try_from(random.below(all.len() as u64)).unwrap()]
 }
 
+fn try_undo(posture: &Posture, client: &str, number: u64) -> Answer {
+    let path = format!("/api/clients/{client}/statements/{number}/undo");
+    posture.operator("POST", &path, &json!({"reason": "A mistake"}))
+}
+
+fn undo(posture: &Posture, client: &str, number: u64) -> Value {
+    let answer = try_undo(posture, client, number);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["data"].clone()
+}
+
+#[test]
+fn what_a_mistake_took_the_place_of_counts_again() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let shown = || super::controls::control(&posture, &client, "GOV-14");
+    let nothing = shown();
+    attest(&posture, &client, "GOV-14", &json!({"evidence": "dms://14"}));
+    let first = shown();
+    attest(&posture, &client, "GOV-14", &json!({"status": "partial", "reason": "hm"}));
+    let undone = undo(&posture, &client, 2);
+    assert_eq!((&undone["number"], &undone["state"]), (&json!(2), &json!("undone")));
+    assert_eq!(shown(), first);
+    withdraw(&posture, &client, "GOV-14", "gone");
+    assert_eq!(shown()["attestation"], Value::Null);
+    undo(&posture, &client, 4);
+    assert_eq!(shown(), first, "a withdrawal is undone too");
+    undo(&posture, &client, 1);
+    assert_eq!(shown(), nothing, "as if nothing had ever been said");
+    let states: Vec<_> = log(&posture, &client, "").iter().map(|it| it["state"].clone()).collect();
+    let (undone, recorded) = ("undone", "recorded");
+    assert_eq!(states, [recorded, recorded, undone, recorded, undone, undone]);
+
+    let (_, message) = try_undo(&posture, &client, 1).problem();
+    assert_eq!(message, "statement 1 is undone already, by 6");
+    let (_, message) = try_undo(&posture, &client, 6).problem();
+    assert_eq!(message, "statement 6 undoes 1: say again what is true");
+    assert_eq!(try_undo(&posture, &client, 7).status, 404);
+    attest(&posture, &client, "GOV-14", &json!({}));
+    posture.pass_days(30);
+    attest(&posture, &client, "GOV-02", &json!({}));
+    posture.pass_s(1);
+    let answer = try_undo(&posture, &client, 7);
+    assert_eq!(answer.status, 409);
+    assert_eq!(
+        answer.problem().1,
+        "statement 7 was recorded more than 30 days ago: withdraw it, or say what is true now"
+    );
+    undo(&posture, &client, 8);
+}
+
+#[test]
+fn acceptances_and_answers_are_undone_too() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    import(&posture, &client, "", MIXED);
+    let settings =
+        || read(&posture, &format!("/api/clients/{client}"))["settings"]["profile"].clone();
+    let profile = |answers: &Value| {
+        let body = json!({"settings": {"profile": answers}});
+        patched(&posture, &format!("/api/clients/{client}"), &body);
+    };
+    profile(&json!({"aws": "unused"}));
+    let before = settings();
+    profile(&json!({"aws": "used"}));
+    undo(&posture, &client, 2);
+    assert_eq!(settings(), before);
+    undo(&posture, &client, 1);
+    assert_eq!(settings(), json!({}));
+
+    let path = format!("/api/clients/{client}/risks");
+    let risk = read(&posture, &path)[0].clone();
+    let path = format!("{path}/{}", risk["id"].as_str().unwrap());
+    let until = in_days(&posture, 30);
+    let accepted = json!({"accepted": true, "until": until, "reason": "no budget", "by": "Ada"});
+    let accepted = patched(&posture, &path, &accepted);
+    let later = json!({"accepted": true, "until": in_days(&posture, 60), "reason": "still none"});
+    patched(&posture, &path, &later);
+    undo(&posture, &client, 6);
+    assert_eq!(read(&posture, &path), accepted, "as it was accepted first");
+    patched(&posture, &path, &json!({"accepted": false}));
+    let occurrence = read(&posture, &path)["occurrence"].clone();
+    undo(&posture, &client, 8);
+    let again = read(&posture, &path);
+    assert_eq!(again["acceptance"], accepted["acceptance"]);
+    assert_eq!(again["occurrence"], occurrence);
+    let n_told = || {
+        let told = super::told(&posture, "risk_item_created").into_iter();
+        told.filter(|it| it["object"]["id"] == risk["id"]).count()
+    };
+    let n_before = n_told();
+    undo(&posture, &client, 5);
+    let open = read(&posture, &path);
+    assert_eq!(open["acceptance"], Value::Null);
+    assert_eq!(open["occurrence"], occurrence.as_u64().unwrap() + 1, "it is told again");
+    assert_eq!(n_told(), n_before + 1);
+}
+
 /// Of each subject, what counts by the log.
 fn in_force(posture: &Posture, client: &str, kind: &str) -> Vec<(String, Value, Value)> {
     let all = log(posture, client, &format!("kind={kind}&limit=1000")).into_iter();
@@ -196,7 +294,12 @@ fn what_counts_is_what_the_log_says_that_counts() {
     for step in 0..40_usize {
         let (code, row) = (pick(&mut random, &CODES), pick(&mut random, &ROWS));
         let reason = format!("step {step}");
-        match random.below(4) {
+        match random.below(5) {
+            4 => {
+                let number =
+                    1 + random.below(log(&posture, &client, "limit=1000").len() as u64 + 1);
+                try_undo(&posture, &client, number);
+            }
             0 => withdraw(&posture, &client, code, &reason),
             1 => {
                 let body = json!({"decision": "out_of_scope", "reason": reason, "by": "Ada"});

@@ -63,6 +63,7 @@ pub(crate) const TRIED: &[Tried] = &[
     ("decide_requirement", Names::Client, "", 200),
     ("list_observations", Names::Client, "failing=x", 200),
     ("list_statements", Names::Client, "kind=x", 200),
+    ("undo_statement", Names::Client, "", 200),
     ("list_client_assets", Names::Client, "limit=x", 200),
     ("list_accounts", Names::Client, "mfa=x", 200),
     ("list_vulnerabilities", Names::Client, "overdue=x", 200),

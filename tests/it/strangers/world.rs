@@ -162,6 +162,8 @@ impl World {
         let made = |path: &str, body: &Value| {
             text(&posture.operator("POST", path, body).json()["data"]["id"])
         };
+        let profile = json!({"settings": {"profile": {"aws": "used"}}});
+        posture.operator("PATCH", &format!("/api/clients/{client}"), &profile);
         let task = made("/api/tasks", &task(&client));
         let alert_rule = made("/api/alert-rules", &alert_rule());
         let scan = made("/api/scan", &scan(&client));
@@ -220,6 +222,7 @@ impl World {
             .replace("{importId}", id.unwrap_or(&self.import))
             .replace("{evidenceId}", id.unwrap_or(&self.evidence))
             .replace("{controlCode}", "CLD-01")
+            .replace("{number}", "1")
             .replace("{requirement}", "CC6.1")
             .replace("{webhookId}", id.unwrap_or(&self.webhook))
             .replace("{riskId}", id.unwrap_or(&self.risk))
@@ -254,6 +257,7 @@ impl World {
             "rotate_key" => json!({"graceS": 60}),
             "push_facts" => json!({"source": "test"}),
             "attest_control" => json!({"status": "partial", "reason": "seen", "by": "Ada"}),
+            "undo_statement" => json!({"reason": "not this client"}),
             "decide_requirement" => {
                 json!({"decision": "out_of_scope", "reason": "none here", "by": "Ada"})
             }

@@ -3,17 +3,17 @@
 use crate::app::client::settings::Settings;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{Profile, RowDecision, RowDecisionKind, Usage};
-use crate::error::Result;
-use crate::store::ClientBatch;
+use crate::engine::fact::{Attestation, Profile, RowDecision, RowDecisionKind, Usage};
+use crate::error::{Error, Result};
 use crate::store::global::client::Client;
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::Attested;
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
 use crate::store::per_client::statement::{
-    Author, Content, Deed, StandingStatements, StatedAnswer, StatedEvidence, StatementRecord,
-    Topic, standing,
+    Author, Content, Deed, Fate, StandingStatements, StatedAnswer, StatedEvidence, StatementNumber,
+    StatementRecord, Topic, fates, standing,
 };
+use crate::store::{ClientBatch, ClientSnapshot};
 
 /// What a record is about, and who makes it.
 #[derive(Clone, Debug)]
@@ -44,6 +44,73 @@ pub(in crate::app) fn withdraw(batch: &mut ClientBatch<'_>, at: Time, entry: Ent
     let before = batch.list_statements_about(&entry.topic)?;
     let Some(statement) = standing(&before).map(|it| it.number) else { return Ok(()) };
     add(batch, at, entry, Deed::Withdraw { statement })
+}
+
+/// Records that a record was a mistake. Returns what counts then.
+///
+/// # Errors
+/// `Conflict` if it is undone already, or undoes another.
+pub(in crate::app) fn undo(
+    batch: &mut ClientBatch<'_>,
+    at: Time,
+    entry: Entry,
+    record: StatementNumber,
+) -> Result<Option<StatementRecord>> {
+    begin(batch)?;
+    let topic = entry.topic.clone();
+    require_undoable(&batch.list_statements_about(&topic)?, record)?;
+    add(batch, at, entry, Deed::Undo { record })?;
+    Ok(standing(&batch.list_statements_about(&topic)?).cloned())
+}
+
+fn require_undoable(records: &[StatementRecord], number: StatementNumber) -> Result<()> {
+    let found = records.iter().zip(fates(records)).find(|(it, _)| it.number == number);
+    match found {
+        None => Err(Error::not_found("statement not found")),
+        Some((_, Fate::Undone(by))) => {
+            Err(Error::conflict(format!("statement {number} is undone already, by {by}")))
+        }
+        Some((StatementRecord { deed: Deed::Undo { record }, .. }, _)) => Err(Error::conflict(
+            format!("statement {number} undoes {record}: say again what is true"),
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+/// All records of a client whose log may not have begun, oldest first.
+pub fn records(rows: &ClientSnapshot) -> Result<Option<Vec<StatementRecord>>> {
+    if rows.n_statements()? != 0 {
+        return Ok(None);
+    }
+    Ok(Some(first_records(&rows.standing_statements()?, rows.find_profile()?.as_ref())))
+}
+
+pub(in crate::app) fn find(
+    rows: &ClientSnapshot,
+    number: StatementNumber,
+) -> Result<Option<StatementRecord>> {
+    match records(rows)? {
+        Some(first) => Ok(first.into_iter().find(|it| it.number == number)),
+        None => rows.find_statement(number),
+    }
+}
+
+/// Returns what would count of a topic without a record.
+///
+/// # Errors
+/// As [`undo`].
+pub(in crate::app) fn standing_without(
+    rows: &ClientSnapshot,
+    topic: &Topic,
+    number: StatementNumber,
+) -> Result<Option<StatementRecord>> {
+    let mut about = match records(rows)? {
+        Some(first) => first.into_iter().filter(|it| it.topic == *topic).collect(),
+        None => rows.list_statements_about(topic)?,
+    };
+    require_undoable(&about, number)?;
+    about.retain(|it| it.number != number);
+    Ok(standing(&about).cloned())
 }
 
 /// Records the answers of the profile in which `settings` differ from those that are stored.
@@ -174,6 +241,55 @@ pub(in crate::app) fn of_answer(usage: &Usage, at: Time) -> Content {
         Usage::Unknown => (StatedAnswer::Unknown, None),
     };
     content(answer, at, until)
+}
+
+/// Returns the attestation that a record holds. `None`: it holds something else.
+pub(in crate::app) fn attested_of(record: &StatementRecord) -> Option<Attested> {
+    let (Topic::Control(control), Some(content)) = (&record.topic, record.content()) else {
+        return None;
+    };
+    let StatedAnswer::Status(status) = content.answer else { return None };
+    let evidence = content.evidence.as_ref();
+    let evidence_id = evidence.and_then(|it| it.id);
+    let written = evidence.filter(|_| evidence_id.is_none());
+    let attestation = Attestation {
+        control: control.clone(),
+        status,
+        reason: record.reason.clone(),
+        evidence: written.map(|it| it.reference.clone()),
+        by: record.author.by.clone(),
+        at: content.from,
+        until: content.until,
+        overrides: content.overrides,
+    };
+    Some(Attested { attestation, evidence_id })
+}
+
+/// Returns the decision that a record holds. `None`: it holds something else.
+pub(in crate::app) fn decision_of(record: &StatementRecord) -> Option<RowDecision> {
+    let Topic::Requirement { framework, reference } = &record.topic else { return None };
+    let content = record.content()?;
+    let kind = match &content.evidence {
+        Some(it) => RowDecisionKind::Attested { evidence: it.reference.clone() },
+        None => RowDecisionKind::OutOfScope,
+    };
+    Some(RowDecision {
+        framework: *framework,
+        reference: reference.clone(),
+        kind,
+        reason: record.reason.clone(),
+        by: record.author.by.clone(),
+        at: content.from,
+        until: content.until,
+    })
+}
+
+/// Returns the acceptance that a record holds. `None`: it holds something else.
+pub(in crate::app) fn acceptance_of(record: &StatementRecord) -> Option<Acceptance> {
+    let content = record.content()?;
+    let StatedAnswer::Accepted(severity) = content.answer else { return None };
+    let (reason, by) = (record.reason.clone(), record.author.by.clone());
+    Some(Acceptance { until: content.until?, reason, by, at: content.from, severity })
 }
 
 /// Returns what a person sees who makes a statement about it.

@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::Attested;
-use crate::store::per_client::statement::{Author, Content, Topic};
+use crate::store::per_client::statement::{
+    Author, Content, StatementNumber, StatementRecord, Topic,
+};
 use crate::store::{ClientBatch, ClientSnapshot};
 
 pub const REASON_CHARS_MAX: usize = 1_000;
@@ -37,6 +39,12 @@ pub(in crate::app) enum Statement {
     Decide(RowDecision, Author),
     /// What counts of a control or a requirement.
     Withdraw(Entry),
+    /// The record was a mistake; this counts of the control or requirement without it.
+    Undo {
+        entry: Entry,
+        record: StatementNumber,
+        standing: Option<Box<StatementRecord>>,
+    },
     /// Adds the entry, or replaces the one with its id.
     PutEvidence(Evidence),
     RemoveEvidence(EvidenceId),
@@ -140,16 +148,12 @@ impl Statements {
                 self.decisions.retain(|it| !it.is_about(new.framework, &new.reference));
                 self.decisions.push(new.clone());
             }
-            Statement::Withdraw(Entry { topic: Topic::Control(control), .. }) => {
-                self.attested.retain(|it| it.attestation.control != *control);
+            Statement::Withdraw(entry) => self.drop_about(&entry.topic),
+            Statement::Undo { entry, standing, .. } => {
+                self.drop_about(&entry.topic);
+                self.attested.extend(standing.as_deref().and_then(log::attested_of));
+                self.decisions.extend(standing.as_deref().and_then(log::decision_of));
             }
-            Statement::Withdraw(Entry {
-                topic: Topic::Requirement { framework, reference },
-                ..
-            }) => {
-                self.decisions.retain(|it| !it.is_about(*framework, reference));
-            }
-            Statement::Withdraw(Entry { topic: Topic::Risk(_) | Topic::Profile(_), .. }) => (),
             Statement::PutEvidence(new) => {
                 self.evidence.retain(|it| it.id != new.id);
                 self.evidence.push(new.clone());
@@ -157,6 +161,16 @@ impl Statements {
             Statement::RemoveEvidence(id) => self.evidence.retain(|it| it.id != *id),
         }
         self
+    }
+
+    fn drop_about(&mut self, topic: &Topic) {
+        match topic {
+            Topic::Control(code) => self.attested.retain(|it| it.attestation.control != *code),
+            Topic::Requirement { framework, reference } => {
+                self.decisions.retain(|it| !it.is_about(*framework, reference));
+            }
+            Topic::Risk(_) | Topic::Profile(_) => (),
+        }
     }
 }
 
@@ -185,14 +199,16 @@ impl Statement {
             }
             Self::Withdraw(entry) => {
                 log::withdraw(batch, at, entry.clone())?;
-                match &entry.topic {
-                    Topic::Control(code) => batch.remove_attested(code)?,
-                    Topic::Requirement { framework, reference } => {
-                        batch.remove_row_decision(*framework, reference)?
-                    }
-                    Topic::Risk(_) | Topic::Profile(_) => false,
-                };
-                Ok(())
+                remove_about(batch, &entry.topic)
+            }
+            Self::Undo { entry, record, .. } => {
+                let standing = log::undo(batch, at, entry.clone(), *record)?;
+                remove_about(batch, &entry.topic)?;
+                if let Some(attested) = standing.as_ref().and_then(log::attested_of) {
+                    batch.put_attested(&attested)?;
+                }
+                let decision = standing.as_ref().and_then(log::decision_of);
+                decision.map_or(Ok(()), |it| batch.put_row_decision(&it))
             }
             Self::PutEvidence(new) => {
                 batch.note_object(&new.id);
@@ -200,6 +216,16 @@ impl Statement {
             }
             Self::RemoveEvidence(id) => batch.remove_evidence(*id).map(|_| ()),
         }
+    }
+}
+
+fn remove_about(batch: &mut ClientBatch<'_>, topic: &Topic) -> Result<()> {
+    match topic {
+        Topic::Control(code) => batch.remove_attested(code).map(|_| ()),
+        Topic::Requirement { framework, reference } => {
+            batch.remove_row_decision(*framework, reference).map(|_| ())
+        }
+        Topic::Risk(_) | Topic::Profile(_) => Ok(()),
     }
 }
 

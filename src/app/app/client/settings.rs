@@ -12,6 +12,7 @@ use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Profile, UNUSED_DAYS, Usage};
 use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
+use crate::store::per_client::statement::{StatedAnswer, StatementRecord};
 use crate::text::looks;
 
 /// A settings object longer than this in JSON is refused.
@@ -221,6 +222,27 @@ pub fn change(
         return Err(Error::invalid_field("settings", rule));
     }
     Ok(text)
+}
+
+/// Returns the settings with the answer that a record holds. `None`: without an answer to the question.
+#[must_use]
+pub fn with_answer(current: &str, question: &str, record: Option<&StatementRecord>) -> String {
+    let mut settings = Settings::of(current).0;
+    let mut profile = settings.get(PROFILE).and_then(Value::as_object).cloned().unwrap_or_default();
+    profile.remove(question);
+    if let Some((record, content)) = record.and_then(|it| Some((it, it.content()?))) {
+        let mut answer = json!({"usage": content.answer.as_str()});
+        if content.answer != StatedAnswer::Unknown {
+            answer["by"] = json!(record.author.by);
+            answer["at"] = json!(content.from.to_string());
+        }
+        if let Some(until) = content.until {
+            answer["until"] = json!(until.to_string());
+        }
+        profile.insert(question.to_owned(), answer);
+    }
+    settings.insert(PROFILE.to_owned(), Value::Object(profile));
+    Value::Object(settings).to_string()
 }
 
 fn refused(name: &str, rule: impl Into<String>) -> Error {

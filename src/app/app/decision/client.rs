@@ -8,7 +8,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::reference;
 use crate::app::App;
-use crate::app::assessment::log;
+use crate::app::assessment::log::{self, Entry};
 use crate::app::client::settings::{self, PROFILE, SCAN_NETWORKS, Settings};
 use crate::app::event::cause::Cause;
 use crate::app::input::{refuse_invisible, require_length, require_name};
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::id::ClientId;
 use crate::store::global::client::{Client, ClientState};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
-use crate::store::per_client::statement::Author;
+use crate::store::per_client::statement::{Author, StatementNumber};
 use crate::store::{Batch, ClientStore, Snapshot, Store};
 
 pub const NAME_CHARS_MAX: usize = 500;
@@ -50,6 +50,8 @@ struct ClientWrites {
     references: Option<Vec<ExternalReference>>,
     /// Who answers questions of the profile. `None`: nobody does.
     answered: Option<Author>,
+    /// The record about an answer that was a mistake.
+    undone: Option<(Entry, StatementNumber)>,
     /// Held until the name is taken.
     naming: Option<OwnedMutexGuard<()>>,
 }
@@ -121,7 +123,7 @@ impl App {
         self.keep_client(
             &by.acting_on(&self.store),
             client,
-            ClientWrites { references, answered, naming, due: None },
+            ClientWrites { references, answered, naming, ..ClientWrites::default() },
         )
         .await
     }
@@ -252,13 +254,38 @@ impl App {
         }
         let due = reassess.then(|| self.clock.now());
         let store = caller.acting_on(&self.store);
-        let writes = ClientWrites { due, references, answered: answering(&change, caller), naming };
+        let answered = answering(&change, caller);
+        let writes = ClientWrites { due, references, answered, naming, undone: None };
         let client = self.keep_client(&store, client, writes).await?;
         drop(changing);
         if reassess {
             self.reassess(&rows, Cause::Scope).await?;
         }
         Ok(client)
+    }
+
+    /// Undoes a record about an answer of the profile. What counts then is the answer.
+    pub(super) async fn undo_answer(
+        &self,
+        caller: &Caller,
+        id: ClientId,
+        question: &str,
+        (entry, record): (Entry, StatementNumber),
+    ) -> Result<()> {
+        let now = self.clock.now();
+        let changing = self.clients.lock(id).await;
+        let (before, rows) = self.reach_any(caller, id)?;
+        let topic = entry.topic.clone();
+        let standing = rows.read(move |it| log::standing_without(it, &topic, record)).await?;
+        let mut client = (*before).clone();
+        client.settings = settings::with_answer(&client.settings, question, standing.as_ref());
+        client.updated_at = now;
+        let store = caller.acting_on(&self.store);
+        let undone = Some((entry, record));
+        let writes = ClientWrites { due: Some(now), undone, ..ClientWrites::default() };
+        self.keep_client(&store, client, writes).await?;
+        drop(changing);
+        self.reassess(&rows, Cause::Scope).await.map(|_| ())
     }
 
     /// Erases the client and everything about it. No reader sees it from now on. Its rows are removed in small steps,
@@ -310,7 +337,7 @@ impl App {
         client: Client,
         writes: ClientWrites,
     ) -> Result<Arc<Client>> {
-        let ClientWrites { due, references, answered, naming } = writes;
+        let ClientWrites { due, references, answered, undone, naming } = writes;
         let now = self.clock.now();
         let client = Arc::new(client);
         let (row, kept) = (Arc::clone(&client), Arc::clone(&client));
@@ -324,6 +351,9 @@ impl App {
             batch.note_object(&row.id);
             if let Some(author) = &answered {
                 log::state_profile(&mut batch.client(row.id), now, &row.settings, author)?;
+            }
+            if let Some((entry, record)) = &undone {
+                log::undo(&mut batch.client(row.id), now, entry.clone(), *record)?;
             }
             batch.put_client(&row)?;
             if let Some(references) = &references {

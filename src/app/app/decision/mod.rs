@@ -12,6 +12,7 @@ pub mod risk;
 pub mod state;
 pub mod statement;
 pub mod task;
+pub mod undo;
 
 /// What a person says about something.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, RiskId};
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
-use crate::store::per_client::statement::{Author, Topic};
+use crate::store::per_client::statement::{Author, StatementNumber, Topic};
 use crate::store::{ClientBatch, ClientSnapshot};
 
 pub const REASON_CHARS_MAX: usize = 500;
@@ -99,23 +99,16 @@ impl App {
         check(&new, now)?;
         let (topic, reason) = (Topic::Risk(risk.0), new.reason.clone());
         let entry = Entry { topic, reason, author: new.by.clone() };
+        let name = caller.name();
         let write = move |batch: &mut ClientBatch<'_>| {
             let mut open = find(batch, &risk)?;
             refer(batch, open.id, &references)?;
-            let is_new = open.accepted.is_none();
             let (until, reason, by) = (new.until, new.reason.clone(), new.by.by.clone());
             let severity = open.risk.severity;
             let accepted = Acceptance { until, reason, by, at: now, severity };
             let (content, wording) = (log::of_acceptance(&accepted), log::risk_wording(&open));
             log::state(batch, now, entry.clone(), Some(&wording), content)?;
-            open.accepted = Some(accepted);
-            batch.put_risk(&open)?;
-            if is_new && let Some(event) = event::risk::resolved(&open, now) {
-                event.add(batch)?;
-                event::summary::close_one(batch, event.key(), now)?;
-            }
-            batch.hasten_due(until)?;
-            condition::reevaluate_and_schedule(batch, now)?;
+            set_acceptance(batch, &mut open, Some(accepted), &name, now)?;
             Ok(open)
         };
         self.write_risk(caller, client, write).await
@@ -144,16 +137,34 @@ impl App {
                 return Ok(open);
             }
             log::withdraw(batch, now, entry.clone())?;
-            open.accepted = None;
-            open.occurrence += 1;
-            batch.put_risk(&open)?;
-            for event in event::risk::shown_again(&open, Some(&by), now) {
-                event.add(batch)?;
-            }
-            condition::reevaluate_and_schedule(batch, now)?;
+            set_acceptance(batch, &mut open, None, &by, now)?;
             Ok(open)
         };
         self.write_risk(caller, client, write).await
+    }
+
+    /// Undoes a record about the acceptance of a risk. What counts then is the risk's acceptance, if it is still open.
+    pub(super) async fn undo_acceptance(
+        &self,
+        caller: &Caller,
+        client: ClientId,
+        id: RiskId,
+        (entry, record): (Entry, StatementNumber),
+    ) -> Result<()> {
+        let (now, by) = (self.clock.now(), caller.name());
+        let _alone = self.clients.lock(client).await;
+        let (_, rows) = self.reach_any(caller, client)?;
+        let found = rows.read(move |it: &ClientSnapshot| it.find_risk_by_id(id)).await?;
+        let condition = found.filter(|it| it.closed.is_none()).map(|it| it.risk.condition);
+        let write = move |batch: &mut ClientBatch<'_>| {
+            let standing = log::undo(batch, now, entry.clone(), record)?;
+            let Some(condition) = condition.clone() else { return Ok(()) };
+            let mut open = find(batch, &(id, condition))?;
+            let accepted = standing.as_ref().and_then(log::acceptance_of);
+            let accepted = accepted.filter(|it| now < it.until);
+            set_acceptance(batch, &mut open, accepted, &by, now)
+        };
+        rows.write(write).await
     }
 
     /// Waits for an assessment of the client in progress, which would overwrite the risk.
@@ -173,6 +184,39 @@ impl App {
 fn find(batch: &ClientBatch<'_>, (id, condition): &(RiskId, String)) -> Result<OpenRisk> {
     let found = batch.find_risk(condition)?;
     found.filter(|it| it.id == *id && it.closed.is_none()).ok_or_else(absent)
+}
+
+/// Accepts a risk, changes its acceptance or ends it, and announces what that changes.
+fn set_acceptance(
+    batch: &mut ClientBatch<'_>,
+    open: &mut OpenRisk,
+    accepted: Option<Acceptance>,
+    by: &str,
+    now: Time,
+) -> Result<()> {
+    let was_accepted = open.accepted.is_some();
+    let until = accepted.as_ref().map(|it| it.until);
+    open.accepted = accepted;
+    if was_accepted && until.is_none() {
+        open.occurrence += 1;
+    }
+    batch.put_risk(open)?;
+    match until {
+        Some(until) => {
+            if !was_accepted && let Some(event) = event::risk::resolved(open, now) {
+                event.add(batch)?;
+                event::summary::close_one(batch, event.key(), now)?;
+            }
+            batch.hasten_due(until)?;
+        }
+        None if was_accepted => {
+            for event in event::risk::shown_again(open, Some(by), now) {
+                event.add(batch)?;
+            }
+        }
+        None => (),
+    }
+    condition::reevaluate_and_schedule(batch, now)
 }
 
 /// Replaces the references of a risk if others are given.

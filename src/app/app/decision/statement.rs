@@ -142,15 +142,13 @@ pub fn list(
     limit: usize,
     now: Time,
 ) -> Result<Vec<StatementState>> {
-    let records = if rows.n_statements()? == 0 {
+    let records = match log::records(rows)? {
         // It begins with these, with these numbers, as soon as somebody says something more.
-        let client = rows.find_profile()?;
-        let all = log::first_records(&rows.standing_statements()?, client.as_ref());
-        let all = all.into_iter().rev();
-        let older = all.filter(|it| before.is_none_or(|before| it.number < before));
-        older.filter(|it| filter.includes(it)).take(limit).collect()
-    } else {
-        rows.list_statements(before, limit, |it| filter.includes(it))?
+        Some(first) => {
+            let older = first.into_iter().rev().filter(|it| before.is_none_or(|b| it.number < b));
+            older.filter(|it| filter.includes(it)).take(limit).collect()
+        }
+        None => rows.list_statements(before, limit, |it| filter.includes(it))?,
     };
     let accepted = accepted_risks(rows, &records)?;
     let mut known: BTreeMap<Topic, BTreeMap<StatementNumber, Fate>> = BTreeMap::new();

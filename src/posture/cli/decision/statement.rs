@@ -1,8 +1,9 @@
 //! `posture statement`: what people said about a client, and what became of it.
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::cli::call::Call;
 use crate::cli::option::{query, repeated};
 use crate::cli::{client_name, print};
 use crate::config::Config;
@@ -13,6 +14,24 @@ use crate::page::PULL_LIMIT_MAX;
 pub(in crate::cli) enum StatementCommand {
     /// List who said what about a client and when, newest first, and what became of it.
     List(StatementListArgs),
+    /// Undo what was said by mistake, within 30 days: as if it had never been said. The record stays.
+    Undo(StatementUndoArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  posture statement undo 'Acme Ltd' 12 --note 'It was meant for another client'
+
+To say that something is no longer true: `posture control withdraw`, `requirement withdraw`, `risk revoke`.")]
+pub(in crate::cli) struct StatementUndoArgs {
+    /// Name or id of the client.
+    client: String,
+    /// Number of the record, as shown by `posture statement list`.
+    number: u64,
+    /// Why it was a mistake.
+    #[arg(long, alias = "reason", value_name = "TEXT")]
+    note: String,
 }
 
 #[derive(Debug, Args)]
@@ -36,7 +55,22 @@ pub(in crate::cli) struct StatementListArgs {
 }
 
 pub(in crate::cli) fn run(options: &Config, json: bool, command: StatementCommand) -> Result<()> {
-    let StatementCommand::List(args) = command;
+    match command {
+        StatementCommand::List(args) => list(options, json, &args),
+        StatementCommand::Undo(args) => undo(options, json, &args),
+    }
+}
+
+fn undo(options: &Config, json: bool, args: &StatementUndoArgs) -> Result<()> {
+    let body = json!({ "reason": args.note });
+    let undo =
+        |client: &str| Call::of("POST", format!("{client}/statements/{}/undo", args.number), &body);
+    let answer = client_name::call(options, &args.client, undo)?;
+    let it = &answer["data"];
+    print::done(json, &answer, &format!("undone: {}, {}", about(it), said(it)))
+}
+
+fn list(options: &Config, json: bool, args: &StatementListArgs) -> Result<()> {
     let parameters = [
         repeated("kind", args.kind.as_slice()),
         repeated("subject", args.subject.as_slice()),

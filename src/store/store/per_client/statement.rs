@@ -290,6 +290,10 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(self.find(FACTS, &RowKey::of(FACT_STATEMENT_COUNT))?.unwrap_or(0))
     }
 
+    pub fn find_statement(&self, number: StatementNumber) -> Result<Option<StatementRecord>> {
+        self.find(FACTS, &row_key(number))
+    }
+
     /// Up to `limit` records that are wanted, newest first, from before a record.
     pub fn list_statements(
         &self,

@@ -6,14 +6,15 @@ use poem::web::Data as Held;
 use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::ViewCompliance;
+use crate::api::edge::right::{Decide, ViewCompliance};
+use crate::api::wire::body::{Body, example};
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{self, Cursor, Id, Raw, Text, UpTo, limit_up_to, word};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Null, StretchReply};
+use crate::api::wire::reply::{Data, Null, StretchReply};
 use crate::api::wire::view::{
     StatedAnswerView, StatementChannelView, StatementKindView, StatementStateView, Uid, When,
 };
@@ -118,6 +119,17 @@ fn cursor(given: Option<&Raw<Cursor>>) -> Result<Option<StatementNumber>> {
     given.map(|it| it.text.parse().map_err(|_| bad())).transpose()
 }
 
+/// Why a record was a mistake.
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "StatementUndo")]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct UndoBody {
+    #[schemars(length(min = 1, max = 1000))]
+    reason: String,
+}
+
+example!(UndoBody, { "reason": "It was meant for another client" });
+
 pub struct Statements;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
@@ -162,5 +174,40 @@ impl Statements {
             Ok(found.map(StatementView::of))
         });
         Ok(StretchReply::of(&list.await?))
+    }
+
+    /// Undo a statement
+    ///
+    /// Records, within 30 days, that a record was a mistake, and reassesses the client: what counts is as if it had never
+    /// been made, and what it took the place of counts again. Undoing a withdrawal brings back what was withdrawn. The record
+    /// stays readable. To say that something is no longer true, withdraw it instead. Scope: `manage:decisions`.
+    #[oai(
+        path = "/clients/:clientId/statements/:number/undo",
+        method = "post",
+        operation_id = "undo_statement"
+    )]
+    async fn undo_statement(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Decide>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// The number of the record.
+        number: Path<Raw<Text>>,
+        body: Body<UndoBody>,
+    ) -> Result<Data<StatementView>, Failure> {
+        let client = client_id.read()?;
+        let (_, rows) = web.app.reach_any(&by.0, client)?;
+        let absent = || Error::not_found("statement not found");
+        let number: StatementNumber = number.0.text.parse().map_err(|_| absent())?;
+        let UndoBody { reason } = body.read()?;
+        web.app.undo_statement(&by.0, client, number, reason).await?;
+        let now = web.app.clock.now();
+        let read = move |snapshot: &ClientSnapshot| {
+            let filter = StatementFilter::default();
+            let after = number.saturating_add(1);
+            let found = statement::list(snapshot, &filter, Some(after), 1, now)?.pop();
+            found.map(StatementView::of).ok_or_else(absent)
+        };
+        Ok(Data::of(&rows.read(read).await?))
     }
 }
