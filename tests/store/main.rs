@@ -12,6 +12,7 @@ mod opening;
 mod overlay;
 mod queue;
 mod rows;
+mod statements;
 
 #[allow(dead_code, reason = "which of these a package needs is its own affair")]
 mod harness;

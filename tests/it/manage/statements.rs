@@ -1,11 +1,14 @@
 //! What people say about a client stays said.
 
+use posture::app::assessment::log::N_STATEMENTS_MAX;
+use posture::id::ClientId;
+use posture::store::per_client::statement::StatementRecord;
 use serde_json::{Value, json};
 
 use super::controls::{attest, in_days, try_attest};
 use super::{MIXED, import, patched, read, refused_field};
 use crate::harness::backend::Random;
-use crate::harness::{Answer, Posture};
+use crate::harness::{Answer, Posture, open_store};
 
 /// All records, newest first.
 fn log(posture: &Posture, client: &str, query: &str) -> Vec<Value> {
@@ -170,6 +173,30 @@ fn the_log_is_read_in_pages() {
 
 fn pick(random: &mut Random, all: &[&'static str]) -> &'static str {
     all[usize::try_from(random.below(all.len() as u64)).unwrap()]
+}
+
+#[test]
+fn a_log_that_is_full_takes_no_more_and_says_so() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    attest(&posture, &client, "GOV-14", &json!({}));
+    let (now, id) = (posture.now(), client.parse::<ClientId>().unwrap());
+    let fill = |dir: &std::path::Path| {
+        let store = open_store(dir, now);
+        let write = store.client_store(id).write_now(|batch| {
+            let first = batch.find_statement(1)?.unwrap();
+            batch.add_statement(&StatementRecord { number: N_STATEMENTS_MAX - 1, ..first })
+        });
+        write.unwrap();
+    };
+    let posture = posture.restart_after(fill, |_| ());
+    attest(&posture, &client, "GOV-14", &json!({"reason": "the last"}));
+    let before = super::controls::control(&posture, &client, "GOV-14");
+    let body = json!({"status": "partial", "reason": "one more", "by": "Ada"});
+    let answer = try_attest(&posture, &client, "GOV-14", &body);
+    let message = "the client has 100000 statements; no more are recorded";
+    assert_eq!((answer.status, answer.problem().1.as_str()), (409, message));
+    assert_eq!(super::controls::control(&posture, &client, "GOV-14"), before);
 }
 
 fn try_undo(posture: &Posture, client: &str, number: u64) -> Answer {

@@ -15,6 +15,9 @@ use crate::store::per_client::statement::{
 };
 use crate::store::{ClientBatch, ClientSnapshot};
 
+/// How many records the log of a client has at most.
+pub const N_STATEMENTS_MAX: u64 = 100_000;
+
 /// What a record is about, and who makes it.
 #[derive(Clone, Debug)]
 pub(in crate::app) struct Entry {
@@ -32,8 +35,7 @@ pub(in crate::app) fn state(
     content: Content,
 ) -> Result<()> {
     begin(batch)?;
-    let before = batch.list_statements_about(&entry.topic)?;
-    let supersedes = standing(&before).map(|it| it.number);
+    let supersedes = batch.find_standing_statement(&entry.topic)?.map(|it| it.number);
     let wording = wording.map(|text| batch.keep_wording(text)).transpose()?;
     add(batch, at, entry, Deed::State(Content { supersedes, wording, ..content }))
 }
@@ -41,9 +43,8 @@ pub(in crate::app) fn state(
 /// Records that what counts of a topic no longer counts. Records nothing if nothing counts.
 pub(in crate::app) fn withdraw(batch: &mut ClientBatch<'_>, at: Time, entry: Entry) -> Result<()> {
     begin(batch)?;
-    let before = batch.list_statements_about(&entry.topic)?;
-    let Some(statement) = standing(&before).map(|it| it.number) else { return Ok(()) };
-    add(batch, at, entry, Deed::Withdraw { statement })
+    let Some(before) = batch.find_standing_statement(&entry.topic)? else { return Ok(()) };
+    add(batch, at, entry, Deed::Withdraw { statement: before.number })
 }
 
 /// Records that a record was a mistake. Returns what counts then.
@@ -60,7 +61,7 @@ pub(in crate::app) fn undo(
     let topic = entry.topic.clone();
     require_undoable(&batch.list_statements_about(&topic)?, record)?;
     add(batch, at, entry, Deed::Undo { record })?;
-    Ok(standing(&batch.list_statements_about(&topic)?).cloned())
+    batch.find_standing_statement(&topic)
 }
 
 fn require_undoable(records: &[StatementRecord], number: StatementNumber) -> Result<()> {
@@ -143,6 +144,10 @@ fn answers(settings: &str) -> Profile {
 fn add(batch: &mut ClientBatch<'_>, at: Time, entry: Entry, deed: Deed) -> Result<()> {
     let Entry { topic, reason, author } = entry;
     let number = batch.n_statements()? + 1;
+    if N_STATEMENTS_MAX < number {
+        let rule = format!("the client has {N_STATEMENTS_MAX} statements; no more are recorded");
+        return Err(Error::conflict(rule));
+    }
     let record =
         StatementRecord { number, recorded_at: at, topic, deed, reason, author, batch: None };
     batch.add_statement(&record)

@@ -1,7 +1,7 @@
 //! The log of what people said about a client, in the order in which they said it. Nothing in it is ever changed: that
 //! something was withdrawn, or was a mistake, is a record too. What counts now is derived from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use bincode::{Decode, Encode};
@@ -280,6 +280,11 @@ fn topic_key(topic: &Topic) -> RowKey {
     }
 }
 
+/// The number at the end of a key.
+fn number_of(key: &[u8]) -> Option<StatementNumber> {
+    key.last_chunk().map(|it| !StatementNumber::from_be_bytes(*it))
+}
+
 fn wording_key(digest: [u8; 32]) -> RowKey {
     RowKey::of(FACT_WORDING).bytes(&digest)
 }
@@ -316,12 +321,43 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
+    /// The statement about a topic that counts until it expires. Reads from the newest record on, and no further than it
+    /// must: this is asked on the thread that writes.
+    pub fn find_standing_statement(&self, topic: &Topic) -> Result<Option<StatementRecord>> {
+        let table = FACTS.name(self.client);
+        let mut undone = BTreeSet::new();
+        let mut found = None;
+        let span = Span::prefix(topic_key(topic).as_slice());
+        self.rows.visit_rows(&table, &span, &mut |key, _| {
+            let Some(number) = number_of(key) else { return Ok(ControlFlow::Continue(())) };
+            if undone.contains(&number) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let Some(record) = self.find_statement(number)? else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            match record.deed {
+                Deed::Undo { record } => {
+                    undone.insert(record);
+                }
+                // Of a statement that was a mistake, nothing is left to withdraw.
+                Deed::Withdraw { statement } if undone.contains(&statement) => (),
+                Deed::Withdraw { .. } => return Ok(ControlFlow::Break(())),
+                Deed::State(_) => {
+                    found = Some(record);
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
     /// All records about a topic, in their order.
     pub fn list_statements_about(&self, topic: &Topic) -> Result<Vec<StatementRecord>> {
         let span = Span::prefix(topic_key(topic).as_slice());
         let keys = self.rows.list_keys_of(&FACTS.name(self.client), &span, usize::MAX)?;
-        let numbers = keys.iter().rev().filter_map(|it| it.last_chunk());
-        let numbers = numbers.map(|it| !StatementNumber::from_be_bytes(*it));
+        let numbers = keys.iter().rev().filter_map(|it| number_of(it));
         let keys: Vec<RowKey> = numbers.map(row_key).collect();
         Ok(self.find_all(FACTS, &keys)?.into_iter().flatten().collect())
     }
