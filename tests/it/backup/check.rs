@@ -1,5 +1,6 @@
 //! `posture check` and `posture compact`: what is damaged is named.
 
+use std::fs;
 use std::path::Path;
 
 use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
@@ -97,4 +98,35 @@ fn a_compaction_keeps_everything() {
     assert_eq!(said["data"], json!({ "bytesBefore": before, "bytesAfter": after }));
     assert!(after < before, "{after} < {before}");
     assert_eq!(folder.json(&["client", "list"])["data"].as_array().unwrap().len(), names.len());
+}
+
+/// Nothing that was said about a client is left in the file of a database that was compacted after its erasure.
+#[test]
+fn of_an_erased_client_no_word_is_left_in_the_file() {
+    const WORDS: [&str; 6] = [
+        "Huitzilopochtli",
+        "Quetzalcoatl",
+        "Tezcatlipoca",
+        "Xochiquetzal",
+        "Mictlantecuhtli",
+        "Tlaloc",
+    ];
+    let folder = Folder::new();
+    let [name, said, by, evidence, withdrawn, undone] = WORDS;
+    folder.client(name);
+    folder.client("Kept Ltd");
+    let attest = ["control", "attest", name, "GOV-14", "--status", "partial", "--note", said];
+    folder.ok(&[&attest[..], &["--by", by, "--evidence", evidence]].concat());
+    folder.ok(&["control", "withdraw", name, "GOV-14", "--note", withdrawn]);
+    folder.ok(&["statement", "undo", name, "2", "--note", undone]);
+    let left = || {
+        let file = fs::read(folder.path().join("data/posture.redb")).unwrap();
+        let has = |word: &&str| file.windows(word.len()).any(|it| it == word.as_bytes());
+        WORDS.into_iter().filter(has).collect::<Vec<_>>()
+    };
+    assert_eq!(left(), WORDS, "they are not packed");
+    folder.ok(&["client", "remove", name, "--yes"]);
+    folder.ok(&["compact"]);
+    assert_eq!(left(), Vec::<&str>::new());
+    assert_eq!(folder.json(&["client", "list"])["data"].as_array().unwrap().len(), 1);
 }
