@@ -335,15 +335,28 @@ fn reading_a_file_stops_when_its_caller_is_gone() {
     assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
 }
 
+/// Whether a process has a file of so many bytes open that has no name anymore.
+fn holds_nameless_file(process: u32, n_bytes: usize) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    files.filter_map(Result::ok).any(|it| {
+        let is_nameless = std::fs::read_link(it.path())
+            .is_ok_and(|to| to.to_string_lossy().ends_with("(deleted)"));
+        is_nameless && std::fs::metadata(it.path()).is_ok_and(|it| it.len() == n_bytes as u64)
+    })
+}
+
 #[test]
 fn a_stop_ends_in_time_whatever_is_being_read() {
     let folder = Folder::new();
     let server = folder.serve();
     let client = folder.client("A");
-    folder.write("report.xml", &long_report(160 * MIB));
+    let report = long_report(160 * MIB);
+    folder.write("report.xml", &report);
     thread::scope(|scope| {
         let import = scope.spawn(|| folder.run(&["import", "--client", &client, "report.xml"]));
-        thread::sleep(Duration::from_secs(3));
+        let has_arrived = || holds_nameless_file(server.id(), report.len());
+        assert!(wait_until(PATIENCE, has_arrived), "the report arrives");
+        thread::sleep(Duration::from_secs(1));
         assert!(!import.is_finished(), "it must take longer");
         let begin = Instant::now();
         assert!(server.stop().success());
