@@ -82,13 +82,18 @@ enum ImportCommand {
         client: String,
         /// Import id, as shown by `posture import list`.
         import: String,
+        /// Why it is undone.
+        #[arg(long, alias = "reason", value_name = "TEXT")]
+        note: Option<String>,
     },
 }
 
 pub(super) fn run(options: &Config, json: bool, args: ImportArgs) -> Result<()> {
     match args.command {
         Some(ImportCommand::List { client }) => list(options, json, &client),
-        Some(ImportCommand::Undo { client, import }) => undo(options, json, &client, &import),
+        Some(ImportCommand::Undo { client, import, note }) => {
+            undo(options, json, &client, (&import, note.as_deref()))
+        }
         None => with_session(options, async |session| {
             let named = args.client.as_deref().unwrap_or_default();
             let client = client_name::path(session, named).await?;
@@ -266,9 +271,15 @@ fn list(options: &Config, json: bool, client: &str) -> Result<()> {
     })
 }
 
-fn undo(options: &Config, json: bool, client: &str, import: &str) -> Result<()> {
+fn undo(
+    options: &Config,
+    json: bool,
+    client: &str,
+    (import, note): (&str, Option<&str>),
+) -> Result<()> {
     let id: ImportId = id(import, "an import id", "import list")?;
-    let undo = |client: &str| Call::delete(format!("{client}/imports/{id}"));
+    let query = note.map_or(String::new(), |it| format!("?reason={}", encoded(it)));
+    let undo = |client: &str| Call::delete(format!("{client}/imports/{id}{query}"));
     let answer = client_name::call(options, client, undo)?;
     if json {
         return print::json(&answer);

@@ -92,6 +92,7 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_STATEMENT`], number (falling). Value: `StatementRecord`. Never changed.
 /// Key: [`FACT_STATEMENT_TOPIC`], topic, number (falling). Value: nothing. Invariant: one for each record. [`FACT_ATTESTATION`],
 /// [`FACT_DECISION`], acceptances and the profile hold what the records say that counts. Maintained by `log.rs`.
+/// Key: [`FACT_STATEMENT_STANDING`], topic. Value: u64, the number of the statement that counts until it expires. None: none does.
 /// Key: [`FACT_STATEMENT_COUNT`]. Value: u64, the number of the newest record. None: the log has not begun.
 /// Key: [`FACT_WORDING`], SHA-256. Value: the text. Never changed.
 pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: ClientPart::Posture };
@@ -125,6 +126,7 @@ pub(super) const FACT_STATEMENT: u8 = 33;
 pub(super) const FACT_STATEMENT_TOPIC: u8 = 34;
 pub(super) const FACT_STATEMENT_COUNT: u8 = 35;
 pub(super) const FACT_WORDING: u8 = 36;
+pub(super) const FACT_STATEMENT_STANDING: u8 = 37;
 
 /// The results of the last assessment.
 ///

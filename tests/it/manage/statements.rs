@@ -176,6 +176,33 @@ fn pick(random: &mut Random, all: &[&'static str]) -> &'static str {
 }
 
 #[test]
+fn who_undid_an_import_and_why_is_in_the_log() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let outcome = import(&posture, &client, "", MIXED);
+    let id = outcome["import"]["id"].as_str().unwrap();
+    let path = format!("/api/clients/{client}/imports/{id}");
+    let long = "x".repeat(1_001);
+    let answer = posture.operator("DELETE", &format!("{path}?reason={long}"), &Value::Null);
+    assert_eq!(refused_field(&answer).0, "reason");
+    assert_eq!(log(&posture, &client, ""), Vec::<Value>::new(), "nothing was done");
+    let reason = "It%20is%20another%20client%27s";
+    let answer = posture.operator("DELETE", &format!("{path}?reason={reason}"), &Value::Null);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let [said] = &log(&posture, &client, "kind=import")[..] else { panic!("one record") };
+    assert_eq!(brief(said), (1, Some("undone"), "in_force", None));
+    assert_eq!((&said["subject"], &said["reason"]), (&json!(id), &json!("It is another client's")));
+    assert_eq!((&said["by"], &said["channel"]), (&json!("operator uid 0"), &json!("cli")));
+    let wording = said["wording"].as_str().unwrap();
+    assert!(wording.contains("a file (prowler-csv) of prowler, imported on 20"), "{wording}");
+    let answer = try_undo(&posture, &client, 1);
+    let message = "an import that was undone does not come back: import the file again";
+    assert_eq!((answer.status, answer.problem().1.as_str()), (409, message));
+    let again = posture.operator("DELETE", &path, &Value::Null);
+    assert_eq!((again.status, log(&posture, &client, "").len()), (409, 1));
+}
+
+#[test]
 fn a_log_that_is_full_takes_no_more_and_says_so() {
     let posture = Posture::start();
     let client = posture.client("A");
@@ -185,7 +212,8 @@ fn a_log_that_is_full_takes_no_more_and_says_so() {
         let store = open_store(dir, now);
         let write = store.client_store(id).write_now(|batch| {
             let first = batch.find_statement(1)?.unwrap();
-            batch.add_statement(&StatementRecord { number: N_STATEMENTS_MAX - 1, ..first })
+            let last = StatementRecord { number: N_STATEMENTS_MAX - 1, ..first };
+            batch.add_statement(&last, None)
         });
         write.unwrap();
     };

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::store::global::client::Client;
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::Attested;
+use crate::store::per_client::import::Import;
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
 use crate::store::per_client::statement::{
     Author, Content, Deed, Fate, StandingStatements, StatedAnswer, StatedEvidence, StatementNumber,
@@ -20,7 +21,7 @@ pub const N_STATEMENTS_MAX: u64 = 100_000;
 
 /// What a record is about, and who makes it.
 #[derive(Clone, Debug)]
-pub(in crate::app) struct Entry {
+pub struct Entry {
     pub topic: Topic,
     pub reason: String,
     pub author: Author,
@@ -35,33 +36,45 @@ pub(in crate::app) fn state(
     content: Content,
 ) -> Result<()> {
     begin(batch)?;
-    let supersedes = batch.find_standing_statement(&entry.topic)?.map(|it| it.number);
+    let supersedes = batch.find_standing_statement(&entry.topic)?;
     let wording = wording.map(|text| batch.keep_wording(text)).transpose()?;
-    add(batch, at, entry, Deed::State(Content { supersedes, wording, ..content }))
+    add(batch, at, entry, Deed::State(Content { supersedes, wording, ..content }), None)
+}
+
+/// Records that an import was undone.
+pub(in crate::app) fn undo_import(
+    batch: &mut ClientBatch<'_>,
+    at: Time,
+    entry: Entry,
+    import: &Import,
+) -> Result<()> {
+    let Import { file_name, format, source, by, n_facts, digest, .. } = import;
+    let name = if file_name.is_empty() { "a file" } else { file_name };
+    let wording = format!(
+        "{name} ({format}) of {source}, imported on {} by {by}: {n_facts} facts\nSHA-256 {}",
+        import.at,
+        hex::encode(digest)
+    );
+    state(batch, at, entry, Some(&wording), content(StatedAnswer::Undone, at, None))
 }
 
 /// Records that what counts of a topic no longer counts. Records nothing if nothing counts.
 pub(in crate::app) fn withdraw(batch: &mut ClientBatch<'_>, at: Time, entry: Entry) -> Result<()> {
     begin(batch)?;
-    let Some(before) = batch.find_standing_statement(&entry.topic)? else { return Ok(()) };
-    add(batch, at, entry, Deed::Withdraw { statement: before.number })
+    let Some(statement) = batch.find_standing_statement(&entry.topic)? else { return Ok(()) };
+    add(batch, at, entry, Deed::Withdraw { statement }, None)
 }
 
-/// Records that a record was a mistake. Returns what counts then.
-///
-/// # Errors
-/// `Conflict` if it is undone already, or undoes another.
+/// Records that a record was a mistake. `restored`: what counts then, by [`standing_without`], which says whether it can be
+/// undone. It reads all that was ever said about the topic, and is not for the thread that writes.
 pub(in crate::app) fn undo(
     batch: &mut ClientBatch<'_>,
     at: Time,
     entry: Entry,
-    record: StatementNumber,
-) -> Result<Option<StatementRecord>> {
+    (record, restored): (StatementNumber, Option<StatementNumber>),
+) -> Result<()> {
     begin(batch)?;
-    let topic = entry.topic.clone();
-    require_undoable(&batch.list_statements_about(&topic)?, record)?;
-    add(batch, at, entry, Deed::Undo { record })?;
-    batch.find_standing_statement(&topic)
+    add(batch, at, entry, Deed::Undo { record }, restored)
 }
 
 fn require_undoable(records: &[StatementRecord], number: StatementNumber) -> Result<()> {
@@ -99,7 +112,7 @@ pub(in crate::app) fn find(
 /// Returns what would count of a topic without a record.
 ///
 /// # Errors
-/// As [`undo`].
+/// `NotFound`; `Conflict` if it is undone already, or undoes another.
 pub(in crate::app) fn standing_without(
     rows: &ClientSnapshot,
     topic: &Topic,
@@ -141,7 +154,13 @@ fn answers(settings: &str) -> Profile {
     Settings::of(settings).profile()
 }
 
-fn add(batch: &mut ClientBatch<'_>, at: Time, entry: Entry, deed: Deed) -> Result<()> {
+fn add(
+    batch: &mut ClientBatch<'_>,
+    at: Time,
+    entry: Entry,
+    deed: Deed,
+    restored: Option<StatementNumber>,
+) -> Result<()> {
     let Entry { topic, reason, author } = entry;
     let number = batch.n_statements()? + 1;
     if N_STATEMENTS_MAX < number {
@@ -150,7 +169,7 @@ fn add(batch: &mut ClientBatch<'_>, at: Time, entry: Entry, deed: Deed) -> Resul
     }
     let record =
         StatementRecord { number, recorded_at: at, topic, deed, reason, author, batch: None };
-    batch.add_statement(&record)
+    batch.add_statement(&record, restored)
 }
 
 /// Begins the log, if it has not begun, with what an earlier release stored.
@@ -159,7 +178,7 @@ pub(in crate::app) fn begin(batch: &mut ClientBatch<'_>) -> Result<()> {
         return Ok(());
     }
     for record in first_records(&batch.standing_statements()?, batch.find_profile()?.as_ref()) {
-        batch.add_statement(&record)?;
+        batch.add_statement(&record, None)?;
     }
     Ok(())
 }
@@ -310,7 +329,7 @@ pub(in crate::app) fn wording(catalog: &Catalog, topic: &Topic) -> Option<String
             let row = framework.rows.iter().find(|it| it.reference == *reference)?;
             Some(format!("{}\n{}", row.title, row.description))
         }
-        Topic::Risk(_) | Topic::Profile(_) => None,
+        Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) => None,
     }
 }
 

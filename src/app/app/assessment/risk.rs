@@ -29,7 +29,7 @@ pub struct Carried {
 }
 
 /// Returns true if an acceptance still covers a risk.
-fn covers(acceptance: &Acceptance, severity: Severity, now: Time) -> bool {
+pub(in crate::app) fn covers(acceptance: &Acceptance, severity: Severity, now: Time) -> bool {
     now < acceptance.until && severity <= acceptance.severity
 }
 

@@ -169,7 +169,7 @@ impl Statements {
             Topic::Requirement { framework, reference } => {
                 self.decisions.retain(|it| !it.is_about(*framework, reference));
             }
-            Topic::Risk(_) | Topic::Profile(_) => (),
+            Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) => (),
         }
     }
 }
@@ -201,13 +201,14 @@ impl Statement {
                 log::withdraw(batch, at, entry.clone())?;
                 remove_about(batch, &entry.topic)
             }
-            Self::Undo { entry, record, .. } => {
-                let standing = log::undo(batch, at, entry.clone(), *record)?;
+            Self::Undo { entry, record, standing } => {
+                let restored = standing.as_ref().map(|it| it.number);
+                log::undo(batch, at, entry.clone(), (*record, restored))?;
                 remove_about(batch, &entry.topic)?;
-                if let Some(attested) = standing.as_ref().and_then(log::attested_of) {
+                if let Some(attested) = standing.as_deref().and_then(log::attested_of) {
                     batch.put_attested(&attested)?;
                 }
-                let decision = standing.as_ref().and_then(log::decision_of);
+                let decision = standing.as_deref().and_then(log::decision_of);
                 decision.map_or(Ok(()), |it| batch.put_row_decision(&it))
             }
             Self::PutEvidence(new) => {
@@ -225,7 +226,7 @@ fn remove_about(batch: &mut ClientBatch<'_>, topic: &Topic) -> Result<()> {
         Topic::Requirement { framework, reference } => {
             batch.remove_row_decision(*framework, reference).map(|_| ())
         }
-        Topic::Risk(_) | Topic::Profile(_) => Ok(()),
+        Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) => Ok(()),
     }
 }
 

@@ -50,8 +50,8 @@ struct ClientWrites {
     references: Option<Vec<ExternalReference>>,
     /// Who answers questions of the profile. `None`: nobody does.
     answered: Option<Author>,
-    /// The record about an answer that was a mistake.
-    undone: Option<(Entry, StatementNumber)>,
+    /// The record about an answer that was a mistake, and the one that counts then.
+    undone: Option<(Entry, (StatementNumber, Option<StatementNumber>))>,
     /// Held until the name is taken.
     naming: Option<OwnedMutexGuard<()>>,
 }
@@ -281,7 +281,7 @@ impl App {
         client.settings = settings::with_answer(&client.settings, question, standing.as_ref());
         client.updated_at = now;
         let store = caller.acting_on(&self.store);
-        let undone = Some((entry, record));
+        let undone = Some((entry, (record, standing.map(|it| it.number))));
         let writes = ClientWrites { due: Some(now), undone, ..ClientWrites::default() };
         self.keep_client(&store, client, writes).await?;
         drop(changing);
@@ -352,8 +352,8 @@ impl App {
             if let Some(author) = &answered {
                 log::state_profile(&mut batch.client(row.id), now, &row.settings, author)?;
             }
-            if let Some((entry, record)) = &undone {
-                log::undo(&mut batch.client(row.id), now, entry.clone(), *record)?;
+            if let Some((entry, numbers)) = &undone {
+                log::undo(&mut batch.client(row.id), now, entry.clone(), *numbers)?;
             }
             batch.put_client(&row)?;
             if let Some(references) = &references {

@@ -4,6 +4,7 @@ use super::{Said, reference};
 use crate::app::App;
 use crate::app::assessment::condition;
 use crate::app::assessment::log::{self, Entry};
+use crate::app::assessment::risk::covers;
 use crate::app::event;
 use crate::app::input::{require_future, require_length, require_name, require_text};
 use crate::auth::caller::Caller;
@@ -154,14 +155,19 @@ impl App {
         let (now, by) = (self.clock.now(), caller.name());
         let _alone = self.clients.lock(client).await;
         let (_, rows) = self.reach_any(caller, client)?;
-        let found = rows.read(move |it: &ClientSnapshot| it.find_risk_by_id(id)).await?;
+        let read = move |it: &ClientSnapshot| {
+            let standing = log::standing_without(it, &Topic::Risk(id), record)?;
+            Ok((it.find_risk_by_id(id)?, standing))
+        };
+        let (found, standing) = rows.read(read).await?;
         let condition = found.filter(|it| it.closed.is_none()).map(|it| it.risk.condition);
         let write = move |batch: &mut ClientBatch<'_>| {
-            let standing = log::undo(batch, now, entry.clone(), record)?;
+            let restored = standing.as_ref().map(|it| it.number);
+            log::undo(batch, now, entry.clone(), (record, restored))?;
             let Some(condition) = condition.clone() else { return Ok(()) };
             let mut open = find(batch, &(id, condition))?;
             let accepted = standing.as_ref().and_then(log::acceptance_of);
-            let accepted = accepted.filter(|it| now < it.until);
+            let accepted = accepted.filter(|it| covers(it, open.risk.severity, now));
             set_acceptance(batch, &mut open, accepted, &by, now)
         };
         rows.write(write).await

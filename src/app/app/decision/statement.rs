@@ -28,10 +28,12 @@ pub enum StatementKind {
     Requirement,
     Risk,
     Profile,
+    Import,
 }
 
 impl StatementKind {
-    pub const ALL: [Self; 4] = [Self::Control, Self::Requirement, Self::Risk, Self::Profile];
+    pub const ALL: [Self; 5] =
+        [Self::Control, Self::Requirement, Self::Risk, Self::Profile, Self::Import];
 
     #[must_use]
     pub const fn of(topic: &Topic) -> Self {
@@ -40,6 +42,7 @@ impl StatementKind {
             Topic::Requirement { .. } => Self::Requirement,
             Topic::Risk(_) => Self::Risk,
             Topic::Profile(_) => Self::Profile,
+            Topic::Import(_) => Self::Import,
         }
     }
 
@@ -50,6 +53,7 @@ impl StatementKind {
             Self::Requirement => "requirement",
             Self::Risk => "risk",
             Self::Profile => "profile",
+            Self::Import => "import",
         }
     }
 }
@@ -123,6 +127,7 @@ pub fn subject(topic: &Topic) -> String {
         Topic::Requirement { reference, .. } => reference.clone(),
         Topic::Risk(id) => id.to_string(),
         Topic::Profile(question) => question.clone(),
+        Topic::Import(id) => id.to_string(),
     }
 }
 
@@ -130,7 +135,7 @@ pub fn subject(topic: &Topic) -> String {
 pub fn framework(topic: &Topic) -> Option<FrameworkId> {
     match topic {
         Topic::Requirement { framework, .. } => Some(*framework),
-        Topic::Control(_) | Topic::Risk(_) | Topic::Profile(_) => None,
+        Topic::Control(_) | Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) => None,
     }
 }
 
@@ -173,7 +178,8 @@ pub fn list(
                 Topic::Control(_)
                 | Topic::Requirement { .. }
                 | Topic::Risk(_)
-                | Topic::Profile(_) => Standing::InForce,
+                | Topic::Profile(_)
+                | Topic::Import(_) => Standing::InForce,
             },
         };
         let wording = record.content().and_then(|it| it.wording);

@@ -45,6 +45,9 @@ impl App {
             Topic::Profile(question) => {
                 self.undo_answer(caller, client, &question, (entry, number)).await
             }
+            Topic::Import(_) => Err(Error::conflict(
+                "an import that was undone does not come back: import the file again",
+            )),
             topic @ (Topic::Control(_) | Topic::Requirement { .. }) => {
                 let lock = self.clients.lock(client).await;
                 let standing =

@@ -4,7 +4,7 @@ use super::announce::{announce_discovered, announce_run};
 use super::run::{Course, IntakeOutcome, IntakePlan};
 use super::stage;
 use super::step::StepCounts;
-use crate::app::assessment::assess;
+use crate::app::assessment::{assess, log};
 use crate::clock::Time;
 use crate::error::Result;
 use crate::store::ClientBatch;
@@ -45,6 +45,9 @@ pub(super) fn decide(
     }
     batch.note_object(&id);
     batch.put_import(&import)?;
+    if let Some(entry) = &intake.undone {
+        log::undo_import(batch, now, entry.clone(), &import)?;
+    }
     let age = if intake.is_undoing() { batch.find_import_age(id)? } else { Some(plan.age) };
     let mut announced = assess::apply(batch, &plan.assessment)?;
     if plan.course == Course::AtOnce && !intake.is_undoing() {

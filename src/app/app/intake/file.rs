@@ -9,6 +9,9 @@ use sha2::{Digest, Sha256};
 use binding::Binding;
 
 use crate::app::App;
+use crate::app::assessment::log::Entry;
+use crate::app::assessment::statement::REASON_CHARS_MAX;
+use crate::app::input::require_length;
 use crate::app::intake::list::Lists;
 use crate::app::intake::run::{Discovery, Intake, IntakeOutcome, NewRun};
 use crate::auth::caller::Caller;
@@ -25,6 +28,7 @@ use crate::import::unpack::{self, Fault, Packing};
 use crate::import::{self, Format, guess, known_formats};
 use crate::store::per_client::columns::ColumnPairs;
 use crate::store::per_client::import::{Dating, Import, ImportAge};
+use crate::store::per_client::statement::Topic;
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// A larger file is refused.
@@ -161,13 +165,15 @@ impl App {
     /// Undoes an import: retracts its facts and reassesses the client. Assets that it found stay.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` if it was already undone.
+    /// `NotFound`; `Conflict` if it was already undone; `Invalid` for the reason.
     pub async fn undo_import(
         &self,
         by: &Caller,
         rows: &ClientStore,
         id: ImportId,
+        reason: String,
     ) -> Result<IntakeOutcome> {
+        require_length("reason", Some(&reason), REASON_CHARS_MAX)?;
         let now = self.clock.now();
         let lock = self.clients.lock(rows.id()).await;
         let found = rows
@@ -182,7 +188,9 @@ impl App {
         if import.retracted_at.is_some() {
             return Err(Error::conflict("the import was already undone"));
         }
-        let intake = Intake::undoing(import, retracted, reads, now);
+        let author = by.author(by.own_signature());
+        let undone = Entry { topic: Topic::Import(id), reason, author };
+        let intake = Intake::undoing(import, retracted, reads, undone, now);
         let outcome = self.ingest_locked(rows, intake, &lock).await?;
         self.free_tenants(rows.id(), id, &by.name()).await?;
         self.intakes.count_undone_file();

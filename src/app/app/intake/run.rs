@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::step::{N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, n_rows};
 use crate::app::assessment::assess::AssessmentPlan;
 use crate::app::assessment::evidence::NewEvidence;
+use crate::app::assessment::log::Entry;
 use crate::app::intake::list::{Lists, Moved, Shrinking};
 use crate::app::intake::roster::{Corrections, ListsPlan};
 use crate::app::intake::source::Run;
@@ -40,6 +41,8 @@ pub struct Intake {
     pub observations: Vec<Observation>,
     pub retracted: Vec<ObservationKey>,
     pub retracted_reads: Vec<CompleteRead>,
+    /// Who undoes it, and why. `None`: it is a run.
+    pub undone: Option<Entry>,
     pub evidence: Vec<NewEvidence>,
     pub assets: Vec<Seen>,
     /// What vulnerability scanners found.
@@ -100,15 +103,15 @@ impl Intake {
     }
 
     /// Makes the intake that retracts the observations and complete reads of an earlier run.
-    #[must_use]
-    pub fn undoing(
+    pub(super) fn undoing(
         import: Import,
         retracted: Vec<ObservationKey>,
         retracted_reads: Vec<CompleteRead>,
+        undone: Entry,
         at: Time,
     ) -> Self {
         let import = Import { retracted_at: Some(at), complete: false, ..import };
-        Self { retracted, retracted_reads, ..Self::empty(import, at) }
+        Self { retracted, retracted_reads, undone: Some(undone), ..Self::empty(import, at) }
     }
 
     fn empty(import: Import, seen_at: Time) -> Self {
@@ -119,6 +122,7 @@ impl Intake {
             observations: Vec::new(),
             retracted: Vec::new(),
             retracted_reads: Vec::new(),
+            undone: None,
             evidence: Vec::new(),
             assets: Vec::new(),
             scans: Vec::new(),

@@ -43,10 +43,10 @@ Examples:
 pub(in crate::cli) struct StatementListArgs {
     /// Name or id of the client.
     client: String,
-    /// `control`, `requirement`, `risk` or `profile`.
+    /// `control`, `requirement`, `risk`, `profile` or `import`.
     #[arg(long)]
     kind: Option<String>,
-    /// Control code, reference of a framework, risk id or question of the profile.
+    /// Control code, reference of a framework, risk id, question of the profile or import id.
     #[arg(long, value_name = "TEXT")]
     subject: Option<String>,
     /// Only those about requirements of this framework, such as HIPAA.

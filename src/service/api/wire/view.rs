@@ -203,7 +203,7 @@ word!(
 );
 word!(
     /// What a statement says: of a control its status, of a requirement `out_of_scope` or `attested`, of a risk `accepted`, of
-    /// a question of the profile whether the client uses it.
+    /// a question of the profile whether the client uses it, of an import `undone`.
     StatedAnswerView, &'static str, "StatementAnswer", StatedAnswer::WORDS, std::convert::identity
 );
 word!(

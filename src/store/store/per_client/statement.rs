@@ -1,7 +1,7 @@
 //! The log of what people said about a client, in the order in which they said it. Nothing in it is ever changed: that
 //! something was withdrawn, or was a mistake, is a record too. What counts now is derived from it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use bincode::{Decode, Encode};
@@ -12,7 +12,7 @@ use crate::engine::fact::{RowDecision, Status};
 use crate::engine::framework::FrameworkId;
 use crate::engine::severity::Severity;
 use crate::error::Result;
-use crate::id::{BatchId, EvidenceId, RiskId};
+use crate::id::{BatchId, EvidenceId, ImportId, RiskId};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::per_client::evidence::Evidence;
@@ -20,7 +20,8 @@ use crate::store::per_client::fact::Attested;
 use crate::store::per_client::posture::OpenRisk;
 use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{
-    FACT_STATEMENT, FACT_STATEMENT_COUNT, FACT_STATEMENT_TOPIC, FACT_WORDING, FACTS,
+    FACT_STATEMENT, FACT_STATEMENT_COUNT, FACT_STATEMENT_STANDING, FACT_STATEMENT_TOPIC,
+    FACT_WORDING, FACTS,
 };
 
 /// The number of a record in its client's log, from 1.
@@ -62,6 +63,8 @@ pub enum Topic {
     Risk(RiskId),
     /// A question of the profile.
     Profile(String),
+    /// An import that was undone.
+    Import(ImportId),
 }
 
 /// What a record does.
@@ -104,11 +107,13 @@ pub enum StatedAnswer {
     Used,
     Unused,
     Unknown,
+    /// Of an import: what it showed does not count.
+    Undone,
 }
 
 impl StatedAnswer {
     /// All that [`Self::as_str`] returns.
-    pub const WORDS: [&str; 11] = [
+    pub const WORDS: [&str; 12] = [
         "compliant",
         "partial",
         "non_compliant",
@@ -120,6 +125,7 @@ impl StatedAnswer {
         "used",
         "unused",
         "unknown",
+        "undone",
     ];
 
     #[must_use]
@@ -132,6 +138,7 @@ impl StatedAnswer {
             Self::Used => "used",
             Self::Unused => "unused",
             Self::Unknown => "unknown",
+            Self::Undone => "undone",
         }
     }
 }
@@ -263,13 +270,21 @@ const TOPIC_CONTROL: u8 = 1;
 const TOPIC_REQUIREMENT: u8 = 2;
 const TOPIC_RISK: u8 = 3;
 const TOPIC_PROFILE: u8 = 4;
+const TOPIC_IMPORT: u8 = 5;
 
 fn row_key(number: StatementNumber) -> RowKey {
     RowKey::of(FACT_STATEMENT).bytes(&(!number).to_be_bytes())
 }
 
 fn topic_key(topic: &Topic) -> RowKey {
-    let start = RowKey::of(FACT_STATEMENT_TOPIC);
+    with_topic(RowKey::of(FACT_STATEMENT_TOPIC), topic)
+}
+
+fn standing_key(topic: &Topic) -> RowKey {
+    with_topic(RowKey::of(FACT_STATEMENT_STANDING), topic)
+}
+
+fn with_topic(start: RowKey, topic: &Topic) -> RowKey {
     match topic {
         Topic::Control(code) => start.bytes(&[TOPIC_CONTROL]).text(code),
         Topic::Requirement { framework, reference } => {
@@ -277,12 +292,8 @@ fn topic_key(topic: &Topic) -> RowKey {
         }
         Topic::Risk(id) => start.bytes(&[TOPIC_RISK]).bytes(id.as_bytes()),
         Topic::Profile(question) => start.bytes(&[TOPIC_PROFILE]).text(question),
+        Topic::Import(id) => start.bytes(&[TOPIC_IMPORT]).bytes(id.as_bytes()),
     }
-}
-
-/// The number at the end of a key.
-fn number_of(key: &[u8]) -> Option<StatementNumber> {
-    key.last_chunk().map(|it| !StatementNumber::from_be_bytes(*it))
 }
 
 fn wording_key(digest: [u8; 32]) -> RowKey {
@@ -321,43 +332,17 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
-    /// The statement about a topic that counts until it expires. Reads from the newest record on, and no further than it
-    /// must: this is asked on the thread that writes.
-    pub fn find_standing_statement(&self, topic: &Topic) -> Result<Option<StatementRecord>> {
-        let table = FACTS.name(self.client);
-        let mut undone = BTreeSet::new();
-        let mut found = None;
-        let span = Span::prefix(topic_key(topic).as_slice());
-        self.rows.visit_rows(&table, &span, &mut |key, _| {
-            let Some(number) = number_of(key) else { return Ok(ControlFlow::Continue(())) };
-            if undone.contains(&number) {
-                return Ok(ControlFlow::Continue(()));
-            }
-            let Some(record) = self.find_statement(number)? else {
-                return Ok(ControlFlow::Continue(()));
-            };
-            match record.deed {
-                Deed::Undo { record } => {
-                    undone.insert(record);
-                }
-                // Of a statement that was a mistake, nothing is left to withdraw.
-                Deed::Withdraw { statement } if undone.contains(&statement) => (),
-                Deed::Withdraw { .. } => return Ok(ControlFlow::Break(())),
-                Deed::State(_) => {
-                    found = Some(record);
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(found)
+    /// The number of the statement about a topic that counts until it expires.
+    pub fn find_standing_statement(&self, topic: &Topic) -> Result<Option<StatementNumber>> {
+        self.find(FACTS, &standing_key(topic))
     }
 
     /// All records about a topic, in their order.
     pub fn list_statements_about(&self, topic: &Topic) -> Result<Vec<StatementRecord>> {
         let span = Span::prefix(topic_key(topic).as_slice());
         let keys = self.rows.list_keys_of(&FACTS.name(self.client), &span, usize::MAX)?;
-        let numbers = keys.iter().rev().filter_map(|it| number_of(it));
+        let numbers = keys.iter().rev().filter_map(|it| it.last_chunk());
+        let numbers = numbers.map(|it| !StatementNumber::from_be_bytes(*it));
         let keys: Vec<RowKey> = numbers.map(row_key).collect();
         Ok(self.find_all(FACTS, &keys)?.into_iter().flatten().collect())
     }
@@ -379,12 +364,27 @@ impl<R: Rows> ClientTransaction<R> {
 }
 
 impl ClientBatch<'_> {
-    /// Adds a record as the newest. Its number must be the next.
-    pub fn add_statement(&mut self, record: &StatementRecord) -> Result<()> {
-        let number = record.number;
-        self.put(FACTS, &row_key(number), record)?;
-        self.put(FACTS, &topic_key(&record.topic).bytes(&(!number).to_be_bytes()), &())?;
-        self.put(FACTS, &RowKey::of(FACT_STATEMENT_COUNT), &number)
+    /// Adds a record as the newest. Its number must be the next. `restored`: what counts of its topic if it undoes another.
+    pub fn add_statement(
+        &mut self,
+        record: &StatementRecord,
+        restored: Option<StatementNumber>,
+    ) -> Result<()> {
+        let StatementRecord { number, topic, .. } = record;
+        let standing = match record.deed {
+            Deed::State(_) => Some(*number),
+            Deed::Withdraw { .. } => None,
+            Deed::Undo { .. } => restored,
+        };
+        self.put(FACTS, &row_key(*number), record)?;
+        self.put(FACTS, &topic_key(topic).bytes(&(!number).to_be_bytes()), &())?;
+        match standing {
+            Some(standing) => self.put(FACTS, &standing_key(topic), &standing)?,
+            None => {
+                self.remove(FACTS, &standing_key(topic))?;
+            }
+        }
+        self.put(FACTS, &RowKey::of(FACT_STATEMENT_COUNT), number)
     }
 
     /// Keeps what was asked or shown. Returns its digest.

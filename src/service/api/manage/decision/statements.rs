@@ -33,7 +33,8 @@ pub struct StatementView {
     /// 1 for the first record of the client.
     number: u64,
     kind: StatementKindView,
-    /// What it is about: a control code, a reference of a framework, a risk id or a question of the profile.
+    /// What it is about: a control code, a reference of a framework, a risk id, a question of the
+    /// profile or an import id.
     subject: String,
     /// Of a requirement.
     framework_id: Null<String>,
@@ -136,8 +137,8 @@ pub struct Statements;
 impl Statements {
     /// List what was said about a client
     ///
-    /// Attestations of controls, decisions about requirements, acceptances of risks and answers of the profile, with who said
-    /// it, when, why and how, and what became of it. Newest first. Nothing that was said is overwritten: what takes the place
+    /// Attestations of controls, decisions about requirements, acceptances of risks, answers of the profile and undone imports,
+    /// with who said it, when, why and how, and what became of it. Newest first. Nothing that was said is overwritten: what takes the place
     /// of a statement, or withdraws it, is a record of its own. Scope: `read:compliance`.
     #[oai(path = "/clients/:clientId/statements", method = "get", operation_id = "list_statements")]
     async fn list_statements(
@@ -147,7 +148,8 @@ impl Statements {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         /// Only those about this kind of thing.
         kind: Query<Option<Raw<StatementKindView>>>,
-        /// Only those about this, in upper or lower case: a control code, a reference, a risk id or a question.
+        /// Only those about this, in upper or lower case: a control code, a reference, a risk id, a question or an
+        /// import id.
         subject: Query<Option<Raw<Text>>>,
         /// Only those about requirements of this framework.
         framework: Query<Option<Raw<FrameworkName>>>,

@@ -346,7 +346,7 @@ impl Imports {
     /// Undo an import
     ///
     /// Removes the facts of an import and reassesses the client: what it replaced or removed counts again. Accounts are as
-    /// the lists before it said. Assets and apps that it found stay.
+    /// the lists before it said. Assets and apps that it found stay. Who undid it and why is a statement of kind `import`.
     #[oai(
         path = "/clients/:clientId/imports/:importId",
         method = "delete",
@@ -358,9 +358,13 @@ impl Imports {
         by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "importId")] import_id: Path<Raw<Id>>,
+        /// Why, up to 1,000 characters.
+        reason: Query<Option<Raw<Text>>>,
     ) -> Result<Data<OutcomeView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let outcome = web.app.undo_import(&by.0, &rows, import_id.read::<ImportId>()?).await?;
+        let reason = reason.0.map(|it| it.text).unwrap_or_default();
+        let import = import_id.read::<ImportId>()?;
+        let outcome = web.app.undo_import(&by.0, &rows, import, reason).await?;
         Ok(Data::of(&OutcomeView::of(Imported::Changed(Box::new(outcome)))))
     }
 }
