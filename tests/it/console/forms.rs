@@ -250,6 +250,15 @@ fn people_decide_on_pages() {
         assert!(page.contains(part), "{part}: {page}");
     }
 
+    let said = format!("/clients/{client}/statements");
+    let page = browser.get(&format!("{said}?kind=control")).text();
+    assert!(page.contains("Undo 3") && !page.contains("Undo 1"), "{page}");
+    let reason = [("token", token.as_str()), ("reason", "It still holds")];
+    let undone = browser.post(&format!("{said}/3/undo"), &reason);
+    assert_eq!(undone.status, 303, "{}", undone.text());
+    assert_eq!(api(&posture, &format!("/api{control}"))["status"], "compliant");
+    assert!(browser.get(&said).text().contains("undone by 4"));
+
     let settings = [
         ("token", token.as_str()),
         ("name", "Fabrikam"),

@@ -66,6 +66,7 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "settings",
     "sign-in",
     "start",
+    "statements",
     "system",
     "tasks",
     "timeline",

@@ -98,6 +98,18 @@ pub(super) const PAGES: &[Page] = &[
         guarded: false,
     },
     Page {
+        path: "/clients/:client/statements",
+        template: "statements",
+        reads: &[
+            CLIENT,
+            read(
+                "statements",
+                "/api/clients/:client/statements?kind=?kind&framework=?framework&subject=?subject&after=?after&limit=50",
+            ),
+        ],
+        guarded: false,
+    },
+    Page {
         path: "/clients/:client/vulnerabilities",
         template: "vulnerabilities",
         reads: &[
@@ -273,7 +285,7 @@ pub(super) const ACTIONS: &[Action] = &[
         path: "/clients/:client/imports/:import/undo",
         page: "/clients/:client/imports/:import",
         method: Method::DELETE,
-        target: "/api/clients/:client/imports/:import",
+        target: "/api/clients/:client/imports/:import?reason=?reason",
         sent: Sending::Nothing,
         then: Then::To(
             "/clients/:client/imports/:import",
@@ -302,7 +314,7 @@ pub(super) const ACTIONS: &[Action] = &[
         page: "/clients/:client/controls/:control",
         method: Method::PUT,
         target: "/api/clients/:client/controls/:control",
-        sent: Sending::Fields(&[Field("status", Always("null"))]),
+        sent: Sending::Fields(&[Field("status", Always("null")), Field("reason", Text)]),
         then: Then::To("/clients/:client/controls/:control", "The attestation is withdrawn."),
     },
     Action {
@@ -328,10 +340,22 @@ pub(super) const ACTIONS: &[Action] = &[
         page: "/clients/:client/frameworks/:framework/:requirement",
         method: Method::PUT,
         target: "/api/clients/:client/compliance/:framework/:requirement",
-        sent: Sending::Fields(&[Field("decision", Always("null"))]),
+        sent: Sending::Fields(&[Field("decision", Always("null")), Field("reason", Text)]),
         then: Then::To(
             "/clients/:client/frameworks/:framework/:requirement",
             "The decision is withdrawn.",
+        ),
+    },
+    Action {
+        name: "undo-statement",
+        path: "/clients/:client/statements/:number/undo",
+        page: "/clients/:client/statements",
+        method: Method::POST,
+        target: "/api/clients/:client/statements/:number/undo",
+        sent: Sending::Fields(&[Field("reason", Text)]),
+        then: Then::To(
+            "/clients/:client/statements",
+            "The statement is undone: what it took the place of counts again.",
         ),
     },
     Action {

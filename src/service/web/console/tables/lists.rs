@@ -77,6 +77,7 @@ const LISTS: &[List] = &[
     list("/clients/:client/risks", "risks", "Risks"),
     list("/clients/:client/tasks", "tasks", "Tasks"),
     list("/clients/:client/observations", "observations", "Observations"),
+    list("/clients/:client/statements", "statements", "Statements"),
     list("/clients/:client/vulnerabilities", "vulnerabilities", "Vulnerabilities"),
     list("/clients/:client/accounts", "accounts", "Accounts"),
     list("/clients/:client/assets", "assets", "Assets"),

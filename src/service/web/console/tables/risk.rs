@@ -88,7 +88,7 @@ pub(super) const ACTIONS: &[Action] = &[
         page: "/clients/:client/risks/:risk",
         method: Method::PATCH,
         target: "/api/clients/:client/risks/:risk",
-        sent: Sending::Fields(&[Field("accepted", Always("false"))]),
+        sent: Sending::Fields(&[Field("accepted", Always("false")), Field("reason", Text)]),
         then: Then::To("/clients/:client/risks/:risk", "The acceptance has ended."),
     },
     Action {
