@@ -185,12 +185,17 @@ impl Caller {
     }
 
     /// The name to store with a statement in which the caller names nobody.
-    #[must_use]
-    pub fn own_signature(&self) -> String {
+    fn own_signature(&self) -> String {
         match &self.identity {
             Principal::User(user) => user.email.clone(),
             Principal::Key(_) | Principal::Operator { .. } => self.name(),
         }
+    }
+
+    /// The author of a statement in which the caller names nobody.
+    #[must_use]
+    pub fn own_author(&self) -> Author {
+        self.author(self.own_signature())
     }
 
     /// The author of a statement that carries this name.

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::call::{Call, ServerSession, encoded, with_session};
-use super::option::id;
+use super::option::{id, query, repeated};
 use super::report::show::score_text;
 use super::{client_name, input, print};
 use crate::config::Config;
@@ -92,7 +92,7 @@ pub(super) fn run(options: &Config, json: bool, args: ImportArgs) -> Result<()> 
     match args.command {
         Some(ImportCommand::List { client }) => list(options, json, &client),
         Some(ImportCommand::Undo { client, import, note }) => {
-            undo(options, json, &client, (&import, note.as_deref()))
+            undo(options, json, &client, (&import, note.as_slice()))
         }
         None => with_session(options, async |session| {
             let named = args.client.as_deref().unwrap_or_default();
@@ -275,10 +275,10 @@ fn undo(
     options: &Config,
     json: bool,
     client: &str,
-    (import, note): (&str, Option<&str>),
+    (import, note): (&str, &[String]),
 ) -> Result<()> {
     let id: ImportId = id(import, "an import id", "import list")?;
-    let query = note.map_or(String::new(), |it| format!("?reason={}", encoded(it)));
+    let query = query(&repeated("reason", note));
     let undo = |client: &str| Call::delete(format!("{client}/imports/{id}{query}"));
     let answer = client_name::call(options, client, undo)?;
     if json {

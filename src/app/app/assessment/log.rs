@@ -11,8 +11,8 @@ use crate::store::per_client::fact::Attested;
 use crate::store::per_client::import::Import;
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
 use crate::store::per_client::statement::{
-    Author, Content, Deed, Fate, StandingStatements, StatedAnswer, StatedEvidence, StatementNumber,
-    StatementRecord, Topic, fates, standing,
+    Author, Content, Deed, Fate, StatedAnswer, StatedEvidence, StatementNumber, StatementRecord,
+    StoredStatements, Topic, fates, standing,
 };
 use crate::store::{ClientBatch, ClientSnapshot};
 
@@ -91,19 +91,19 @@ fn require_undoable(records: &[StatementRecord], number: StatementNumber) -> Res
     }
 }
 
-/// All records of a client whose log may not have begun, oldest first.
-pub fn records(rows: &ClientSnapshot) -> Result<Option<Vec<StatementRecord>>> {
+/// The records with which the log of a client will begin. `None`: it has begun.
+pub fn records_to_begin_with(rows: &ClientSnapshot) -> Result<Option<Vec<StatementRecord>>> {
     if rows.n_statements()? != 0 {
         return Ok(None);
     }
-    Ok(Some(first_records(&rows.standing_statements()?, rows.find_profile()?.as_ref())))
+    Ok(Some(first_records(&rows.stored_statements()?, rows.find_profile()?.as_ref())))
 }
 
 pub(in crate::app) fn find(
     rows: &ClientSnapshot,
     number: StatementNumber,
 ) -> Result<Option<StatementRecord>> {
-    match records(rows)? {
+    match records_to_begin_with(rows)? {
         Some(first) => Ok(first.into_iter().find(|it| it.number == number)),
         None => rows.find_statement(number),
     }
@@ -118,7 +118,7 @@ pub(in crate::app) fn standing_without(
     topic: &Topic,
     number: StatementNumber,
 ) -> Result<Option<StatementRecord>> {
-    let mut about = match records(rows)? {
+    let mut about = match records_to_begin_with(rows)? {
         Some(first) => first.into_iter().filter(|it| it.topic == *topic).collect(),
         None => rows.list_statements_about(topic)?,
     };
@@ -177,7 +177,7 @@ pub(in crate::app) fn begin(batch: &mut ClientBatch<'_>) -> Result<()> {
     if batch.n_statements()? != 0 {
         return Ok(());
     }
-    for record in first_records(&batch.standing_statements()?, batch.find_profile()?.as_ref()) {
+    for record in first_records(&batch.stored_statements()?, batch.find_profile()?.as_ref()) {
         batch.add_statement(&record, None)?;
     }
     Ok(())
@@ -186,7 +186,7 @@ pub(in crate::app) fn begin(batch: &mut ClientBatch<'_>) -> Result<()> {
 /// Returns the records with which the log of a client begins that an earlier release stored: of each topic the last
 /// statement, oldest first. Which ones came before, and when they were entered by whom, was not kept.
 #[must_use]
-pub fn first_records(stored: &StandingStatements, client: Option<&Client>) -> Vec<StatementRecord> {
+pub fn first_records(stored: &StoredStatements, client: Option<&Client>) -> Vec<StatementRecord> {
     let controls = stored.attested.iter().map(|it| {
         let topic = Topic::Control(it.attestation.control.clone());
         let content = of_attestation(it, &stored.evidence);

@@ -268,13 +268,13 @@ impl App {
     pub(super) async fn undo_answer(
         &self,
         caller: &Caller,
-        id: ClientId,
+        rows: &ClientStore,
         question: &str,
         (entry, record): (Entry, StatementNumber),
     ) -> Result<()> {
         let now = self.clock.now();
-        let changing = self.clients.lock(id).await;
-        let (before, rows) = self.reach_any(caller, id)?;
+        let changing = self.clients.lock(rows.id()).await;
+        let (before, _) = self.reach_any(caller, rows.id())?;
         let topic = entry.topic.clone();
         let standing = rows.read(move |it| log::standing_without(it, &topic, record)).await?;
         let mut client = (*before).clone();
@@ -285,7 +285,7 @@ impl App {
         let writes = ClientWrites { due: Some(now), undone, ..ClientWrites::default() };
         self.keep_client(&store, client, writes).await?;
         drop(changing);
-        self.reassess(&rows, Cause::Scope).await.map(|_| ())
+        self.reassess(rows, Cause::Scope).await.map(|_| ())
     }
 
     /// Erases the client and everything about it. No reader sees it from now on. Its rows are removed in small steps,
@@ -401,7 +401,7 @@ impl App {
 
 fn answering(change: &ClientChange, by: &Caller) -> Option<Author> {
     let has_answers = change.settings.as_ref().is_some_and(|it| it.contains_key(PROFILE));
-    has_answers.then(|| by.author(by.own_signature()))
+    has_answers.then(|| by.own_author())
 }
 
 fn is_overlap(one: IpNetwork, other: IpNetwork) -> bool {

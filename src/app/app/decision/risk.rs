@@ -14,7 +14,7 @@ use crate::id::{ClientId, RiskId};
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
 use crate::store::per_client::statement::{Author, StatementNumber, Topic};
-use crate::store::{ClientBatch, ClientSnapshot};
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
 pub const REASON_CHARS_MAX: usize = 500;
 pub const BY_CHARS_MAX: usize = 255;
@@ -126,11 +126,7 @@ impl App {
     ) -> Result<OpenRisk> {
         require_length("reason", Some(&reason), REASON_CHARS_MAX)?;
         let (now, by) = (self.clock.now(), caller.name());
-        let entry = Entry {
-            topic: Topic::Risk(risk.0),
-            reason,
-            author: caller.author(caller.own_signature()),
-        };
+        let entry = Entry { topic: Topic::Risk(risk.0), reason, author: caller.own_author() };
         let write = move |batch: &mut ClientBatch<'_>| {
             let mut open = find(batch, &risk)?;
             refer(batch, open.id, &references)?;
@@ -148,13 +144,12 @@ impl App {
     pub(super) async fn undo_acceptance(
         &self,
         caller: &Caller,
-        client: ClientId,
+        rows: &ClientStore,
         id: RiskId,
         (entry, record): (Entry, StatementNumber),
     ) -> Result<()> {
         let (now, by) = (self.clock.now(), caller.name());
-        let _alone = self.clients.lock(client).await;
-        let (_, rows) = self.reach_any(caller, client)?;
+        let _alone = self.clients.lock(rows.id()).await;
         let read = move |it: &ClientSnapshot| {
             let standing = log::standing_without(it, &Topic::Risk(id), record)?;
             Ok((it.find_risk_by_id(id)?, standing))

@@ -147,7 +147,7 @@ pub fn list(
     limit: usize,
     now: Time,
 ) -> Result<Vec<StatementState>> {
-    let records = match log::records(rows)? {
+    let records = match log::records_to_begin_with(rows)? {
         // It begins with these, with these numbers, as soon as somebody says something more.
         Some(first) => {
             let older = first.into_iter().rev().filter(|it| before.is_none_or(|b| it.number < b));

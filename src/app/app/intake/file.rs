@@ -188,7 +188,7 @@ impl App {
         if import.retracted_at.is_some() {
             return Err(Error::conflict("the import was already undone"));
         }
-        let author = by.author(by.own_signature());
+        let author = by.own_author();
         let undone = Entry { topic: Topic::Import(id), reason, author };
         let intake = Intake::undoing(import, retracted, reads, undone, now);
         let outcome = self.ingest_locked(rows, intake, &lock).await?;

@@ -197,7 +197,7 @@ impl Channel {
 /// What counts of a client now, in the rows that hold it, but for its profile. In a database of an earlier release all that
 /// was kept.
 #[derive(Clone, Debug)]
-pub struct StandingStatements {
+pub struct StoredStatements {
     pub attested: Vec<Attested>,
     pub decisions: Vec<RowDecision>,
     /// Accepted or not.
@@ -348,8 +348,8 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// What counts now, whether or not it expired.
-    pub fn standing_statements(&self) -> Result<StandingStatements> {
-        Ok(StandingStatements {
+    pub fn stored_statements(&self) -> Result<StoredStatements> {
+        Ok(StoredStatements {
             attested: self.list_attested()?,
             decisions: self.list_row_decisions()?,
             risks: self.list_risks()?,

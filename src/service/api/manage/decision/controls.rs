@@ -290,7 +290,7 @@ impl ManagedControls {
         match body.read()?.attestation(&by.0)? {
             Said::Stated(new) => web.app.attest_control(&rows, &code, new).await?,
             Said::Withdrawn { reason } => {
-                let author = by.0.author(by.0.own_signature());
+                let author = by.0.own_author();
                 web.app.withdraw_attestation(&rows, &code, reason, author).await?;
             }
         }

@@ -184,7 +184,7 @@ impl Requirements {
         match body.read()?.decision(&by.0)? {
             Said::Stated(new) => web.app.decide_row(&rows, id, reference, new).await?,
             Said::Withdrawn { reason } => {
-                let author = by.0.author(by.0.own_signature());
+                let author = by.0.own_author();
                 web.app.withdraw_decision(&rows, (id, reference), reason, author).await?;
             }
         }

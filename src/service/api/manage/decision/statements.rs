@@ -197,12 +197,11 @@ impl Statements {
         number: Path<Raw<Text>>,
         body: Body<UndoBody>,
     ) -> Result<Data<StatementView>, Failure> {
-        let client = client_id.read()?;
-        let (_, rows) = web.app.reach_any(&by.0, client)?;
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let absent = || Error::not_found("statement not found");
         let number: StatementNumber = number.0.text.parse().map_err(|_| absent())?;
         let UndoBody { reason } = body.read()?;
-        web.app.undo_statement(&by.0, client, number, reason).await?;
+        web.app.undo_statement(&by.0, &rows, number, reason).await?;
         let now = web.app.clock.now();
         let read = move |snapshot: &ClientSnapshot| {
             let filter = StatementFilter::default();
