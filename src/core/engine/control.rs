@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
+use super::basis::{Basis, Ground};
 use super::catalog::{Catalog, CheckLink, CheckWalk, Control, OpenFindings};
 use super::current::{Current, EvidenceClaim, lapse};
 use super::fact::{Attestation, Facts, Observation, Status, Subject, UNUSED_DAYS};
@@ -41,6 +42,8 @@ pub fn valid_until(catalog: &Catalog, observation: &Observation) -> Time {
 #[derive(Debug)]
 pub(super) struct AssessedControl<'a> {
     pub(super) outcome: ControlOutcome,
+    /// What the outcome rests on.
+    pub(super) ground: Ground,
     /// True if any observation or attestation of it is valid.
     pub(super) has_evidence: bool,
     /// When it was last observed or attested, whether or not that is still valid.
@@ -211,7 +214,30 @@ impl<'a> ControlEvidence<'a> {
         let last_told_at = self.last_at(|it| ruling == Ruling::Observed || !it.is_thin());
         let gap = self.gap(ruling, outcome.status, seen);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
-        AssessedControl { outcome, has_evidence, last_evidence_at, last_told_at, gap, is_fixed }
+        let ground = self.ground(ruling);
+        AssessedControl {
+            outcome,
+            ground,
+            has_evidence,
+            last_evidence_at,
+            last_told_at,
+            gap,
+            is_fixed,
+        }
+    }
+
+    fn ground(&self, ruling: Ruling<'a>) -> Ground {
+        Ground::of(match ruling {
+            Ruling::Observed => {
+                let sources = self.valid().map(|it| it.place().0);
+                return Ground::observed(sources.collect());
+            }
+            Ruling::Attested(Attestation { evidence: Some(_), .. }) => Basis::AttestedWithEvidence,
+            Ruling::Attested(_) => Basis::Attested,
+            Ruling::Unused => Basis::Profile,
+            Ruling::Held => Basis::Lapsed,
+            Ruling::Silent => Basis::Nothing,
+        })
     }
 
     /// Returns true if a person decides, or if the observations that decide replace a failure of the same check or a

@@ -1,6 +1,7 @@
 //! From the catalog and facts to a posture. Pure: no I/O, no clock, no randomness, no floats.
 
 pub mod asset;
+pub mod basis;
 pub mod catalog;
 pub mod change;
 pub mod control;
@@ -30,21 +31,25 @@ use horizon::Horizon;
 use posture::{FrameworkOutcome, Posture};
 use statement::RowStatements;
 
+/// The version of the rules by which [`assess`] decides. It rises with each release that may decide the same facts otherwise.
+pub const RULES_VERSION: u16 = 1;
+
 /// Assesses one client. The same facts in any order give the same posture.
 #[must_use]
 pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     let mut horizon = Horizon::after(facts.now);
     let sorted = current::sorted(facts);
     let current = current::of_each_key(&sorted, facts);
-    let (controls, unmapped) = control::assess(catalog, facts, &current, &mut horizon);
+    let (mut controls, unmapped) = control::assess(catalog, facts, &current, &mut horizon);
     let statements = RowStatements::of(facts.decisions, &mut horizon);
     let frameworks = catalog.frameworks.iter().map(|framework| {
         let rows =
             requirement::assess(catalog, framework, &controls, &statements, facts, &mut horizon);
+        let (rows, bases): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
         let summary = readiness::summarize(framework, &rows, &controls);
-        FrameworkOutcome { id: framework.id, summary, rows }
+        (FrameworkOutcome { id: framework.id, summary, rows }, bases)
     });
-    let frameworks = frameworks.collect();
+    let (frameworks, row_bases) = frameworks.unzip();
     let score = score::score(catalog, &controls);
     let risks = risk::risks(catalog, &controls, &unmapped, facts.base_loss, &mut horizon);
     Posture {
@@ -56,6 +61,8 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
         touched: risks.touched,
         loss: risks.loss,
         changes_at: horizon.soonest(),
+        row_bases,
+        grounds: controls.iter_mut().map(|it| std::mem::take(&mut it.ground)).collect(),
         controls: controls.into_iter().map(|it| it.outcome).collect(),
     }
 }

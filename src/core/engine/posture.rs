@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bincode::{Decode, Encode};
 
+use super::basis::{Basis, Ground};
 use super::catalog::Catalog;
 use super::framework::{Framework, FrameworkId, FrameworkRow, Level};
 use crate::clock::Time;
@@ -14,8 +15,12 @@ use crate::engine::severity::Severity;
 pub struct Posture {
     /// In the catalog's order.
     pub controls: Vec<ControlOutcome>,
+    /// What each of the controls rests on.
+    pub grounds: Vec<Ground>,
     /// In the catalog's order.
     pub frameworks: Vec<FrameworkOutcome>,
+    /// What each row of each of the frameworks rests on.
+    pub row_bases: Vec<Vec<Basis>>,
     /// Computed even without evidence. It is shown only once there was evidence.
     pub score: Score,
     /// True if any observation or attestation is valid.

@@ -1,5 +1,6 @@
 //! Assesses each row of a framework.
 
+use super::basis::Basis;
 use super::catalog::Catalog;
 use super::control::AssessedControl;
 use super::fact::{Facts, Status, Usage};
@@ -57,7 +58,7 @@ struct Scoped<'a> {
     is_held: bool,
 }
 
-/// Returns the outcome of each row of a framework, in its order.
+/// Returns the outcome of each row of a framework and what it rests on, in its order.
 pub(super) fn assess(
     catalog: &Catalog,
     framework: &Framework,
@@ -65,7 +66,7 @@ pub(super) fn assess(
     statements: &RowStatements<'_>,
     facts: &Facts<'_>,
     horizon: &mut Horizon,
-) -> Vec<RowOutcome> {
+) -> Vec<(RowOutcome, Basis)> {
     let parents: Vec<usize> = framework.rows.iter().filter_map(|it| it.parent).collect();
     let scoped = framework.rows.iter().enumerate().map(|(index, row)| {
         let statement = statements.find(framework.id, &row.reference, facts.now);
@@ -147,14 +148,20 @@ fn outcome(
     catalog: &Catalog,
     controls: &[AssessedControl<'_>],
     horizon: &mut Horizon,
-) -> RowOutcome {
-    let none = |status| RowOutcome { status, score: 0 };
+) -> (RowOutcome, Basis) {
+    let none = |status| {
+        let outcome = RowOutcome { status, score: 0 };
+        (outcome, basis_of(outcome))
+    };
     if row.is_out {
-        return none(Status::NotApplicable);
+        let is_decided = row.statement == Some(RowStatement::OutOfScope);
+        let basis = if is_decided { Basis::Decision } else { Basis::Profile };
+        return (none(Status::NotApplicable).0, basis);
     }
     let is_attested = row.statement == Some(RowStatement::Attested);
     if row.is_unmapped {
         let attested = RowOutcome { status: Status::Compliant, score: 100 };
+        let attested = (attested, Basis::AttestedWithEvidence);
         return if is_attested { attested } else { none(Status::NotAssessed) };
     }
     let (mut sum, mut weight) = (0, 0);
@@ -184,8 +191,8 @@ fn outcome(
         return none(Status::NotAssessed);
     }
     let decides = |it: &Taken| it.decides && controls[it.control].is_applicable();
-    let is_decided = row.taken.iter().any(decides) || is_attested;
-    let status = if n_compliant == n && is_decided {
+    let is_decided = row.taken.iter().any(decides);
+    let status = if n_compliant == n && (is_decided || is_attested) {
         Status::Compliant
     } else if 0 < n_compliant + n_partial {
         Status::Partial
@@ -194,5 +201,13 @@ fn outcome(
     };
     let score = u8::try_from(sum / weight).expect("a mean of scores is at most 100");
     let score = if status == Status::Compliant { score } else { score.min(NOT_COMPLIANT_MAX) };
-    RowOutcome { status, score }
+    let outcome = RowOutcome { status, score };
+    let is_word_needed = status == Status::Compliant && !is_decided;
+    let basis = if is_word_needed { Basis::AttestedWithEvidence } else { basis_of(outcome) };
+    (outcome, basis)
+}
+
+/// What an outcome rests on that neither a person nor the profile decides.
+fn basis_of(outcome: RowOutcome) -> Basis {
+    if outcome.status == Status::NotAssessed { Basis::Nothing } else { Basis::Controls }
 }
