@@ -13,6 +13,7 @@ mod overlay;
 mod queue;
 mod rows;
 mod statements;
+mod verdicts;
 
 #[allow(dead_code, reason = "which of these a package needs is its own affair")]
 mod harness;

@@ -10,7 +10,7 @@ use posture_store::store::global::client::{Client, ClientState};
 use posture_store::store::global::key::limit::Windows;
 use posture_store::store::global::key::{Key, Previous, Scope};
 use posture_store::store::per_client::asset::{AssetFilter, IdentityKey};
-use posture_store::store::per_client::history::ScoreMove;
+use posture_store::store::per_client::history::score::ScoreMove;
 use posture_store::store::per_client::import::Import;
 use posture_store::store::per_client::posture::{OpenRisk, ScoreEntry};
 use posture_store::store::{ClientStore, RECORD_BYTES_MAX, Versions};

@@ -157,13 +157,19 @@ pub(super) const POSTURE_LOSS: u8 = 10;
 pub(super) const POSTURE_DIGEST: u8 = 11;
 pub(super) const POSTURE_REFERENCES: u8 = 12;
 
-/// The history of the score.
+/// The history of the score and of every verdict.
 ///
 /// Key: [`HISTORY_DAY`], UTC day (falling). Value: `ScoreEntry`, that day's last.
 /// Key: [`HISTORY_MOVE`], at (falling), number among those of that moment (falling). Value: `Move`.
+/// Key: [`HISTORY_CHANGE_POINT`], UTC day (falling), number of that day (falling). Value: `ChangePoint`.
+/// Key: [`HISTORY_CHANGE`], group, day and number of a change point. Value: what changed of the group.
+/// Key: [`HISTORY_VERDICTS`], group. Value: its verdicts after the last change.
 pub(super) const HISTORY: PerClient = PerClient { noun: "history", part: ClientPart::Posture };
 pub(super) const HISTORY_DAY: u8 = 1;
 pub(super) const HISTORY_MOVE: u8 = 2;
+pub(super) const HISTORY_CHANGE_POINT: u8 = 3;
+pub(super) const HISTORY_CHANGE: u8 = 4;
+pub(super) const HISTORY_VERDICTS: u8 = 5;
 
 /// All tables of one client, in the order in which an erasure empties them.
 pub(super) const ALL_PER_CLIENT: [PerClient; 5] = [ASSETS, EXTERNAL, FACTS, POSTURE, HISTORY];
@@ -375,6 +381,12 @@ pub(super) const WEBHOOKS: &str = "webhooks";
 ///
 /// Key: framework id. Value: `OwnFramework`.
 pub(super) const OWN_FRAMEWORKS: &str = "own_frameworks";
+
+/// What the verdicts of each group are about, by which their positions count.
+///
+/// Key: group, digest. Value: `Outline`. Written by the first assessment that uses it, and kept: the histories of all clients
+/// refer to it.
+pub(super) const OUTLINES: &str = "outlines";
 
 /// What is set in place of the configuration.
 ///

@@ -259,6 +259,10 @@ impl Random {
     }
 
     /// A number from 0 up to and without `end`.
+    pub(crate) fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+        all[usize::try_from(self.below(all.len() as u64)).unwrap()]
+    }
+
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -9,6 +9,7 @@ use super::{condition, risk};
 use crate::app::App;
 use crate::app::assessment::expiry::Expiry;
 use crate::app::assessment::statement::Statements;
+use crate::app::assessment::verdict::{PostureBefore, VerdictPlan};
 use crate::app::event::cause::Cause;
 use crate::app::event::change;
 use crate::app::event::condition::{ConditionChanges, ConditionPlan};
@@ -22,7 +23,7 @@ use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkOutcome, Pos
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
 use crate::store::global::change::{NewChanges, RowChange};
-use crate::store::per_client::history::ScoreMove;
+use crate::store::per_client::history::score::ScoreMove;
 use crate::store::per_client::import::PostureChange;
 use crate::store::per_client::posture::{AssessmentRecord, OpenRisk, ScoreEntry};
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore};
@@ -49,6 +50,7 @@ pub struct AssessmentPlan {
     forgotten_frameworks: Vec<FrameworkId>,
     score: Option<ScoreEntry>,
     moved: Option<ScoreMove>,
+    verdicts: VerdictPlan,
     changed: Vec<NewChanges>,
     risks: Vec<OpenRisk>,
     forgotten_risks: Vec<String>,
@@ -105,6 +107,15 @@ impl StoredPosture {
             assessed: rows.find_assessed()?,
             digests,
         })
+    }
+
+    fn before(&self) -> PostureBefore<'_> {
+        PostureBefore {
+            assessed: self.assessed.as_ref(),
+            controls: &self.controls,
+            frameworks: &self.frameworks,
+            score: self.score.as_ref().map(|it| it.score.overall),
+        }
     }
 
     fn unknown_frameworks(&self, catalog: &Catalog) -> Vec<FrameworkId> {
@@ -264,6 +275,12 @@ pub fn plan(
         due: carried.next_end.map_or(due, |it| it.min(due)),
         n_asked: rows.n_asked()?,
         moved: moved(&changes, cause, now),
+        verdicts: VerdictPlan::of(
+            rows,
+            &subject.catalog,
+            (&stored.before(), &posture),
+            (cause, now),
+        )?,
         changed: changed(&subject.catalog, &changes, cause, now),
         digests: digests.collect(),
         forgotten_frameworks: stored.unknown_frameworks(&subject.catalog),
@@ -302,6 +319,7 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Postu
     if let Some(moved) = &plan.moved {
         batch.add_move(moved)?;
     }
+    plan.verdicts.apply(batch)?;
     for changed in &plan.changed {
         batch.add_changes(changed)?;
     }

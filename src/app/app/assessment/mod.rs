@@ -8,5 +8,7 @@ pub mod expiry;
 pub mod log;
 pub mod overdue;
 pub mod risk;
+pub mod span;
 pub mod statement;
 pub mod subject;
+pub mod verdict;

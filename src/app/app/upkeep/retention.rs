@@ -101,6 +101,9 @@ impl App {
         rows.write(move |batch| batch.forget_conditions(now)).await?;
         let history = now.plus_days(-HISTORY_DAYS);
         while rows.write(move |it| it.remove_history_before(history, N_ROWS_AT_ONCE)).await? {}
+        let remove =
+            move |it: &mut ClientBatch<'_>| it.remove_change_points_before(history, N_ROWS_AT_ONCE);
+        while rows.write(remove).await? {}
         self.forget_runs(&rows, now).await
     }
 

@@ -26,7 +26,7 @@ use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ExpectedLoss, coverage};
 use crate::error::Result;
 use crate::store::ClientSnapshot;
-use crate::store::per_client::history::ScoreMove;
+use crate::store::per_client::history::score::ScoreMove;
 
 /// A client's posture and what it is based on.
 #[derive(JsonSchema, Serialize)]

@@ -2,3 +2,4 @@
 
 pub mod exploited;
 pub mod framework;
+pub mod outline;

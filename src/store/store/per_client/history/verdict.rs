@@ -1,0 +1,310 @@
+//! Every change of a verdict about a client: what it was, from when, and why. Written by the assessment that found it.
+//!
+//! A client has one group of verdicts for its controls and one for each framework. Where a verdict stands in its group is
+//! said by the group's outline, which is kept once for all clients.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::str::FromStr;
+
+use bincode::{Decode, Encode};
+
+use super::pack::PackedVerdicts;
+pub use super::pack::Verdict;
+use crate::clock::Time;
+use crate::error::Result;
+use crate::id::ImportId;
+use crate::store::ClientBatch;
+use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::per_client::statement::StatementNumber;
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::{HISTORY, HISTORY_CHANGE, HISTORY_CHANGE_POINT, HISTORY_VERDICTS};
+
+/// How many assessments of one UTC day keep their changes apart. What later ones change is added to the last.
+pub const N_CHANGE_POINTS_A_DAY_MAX: u16 = 200;
+
+/// How many sources one group of verdicts names.
+pub const N_SOURCES_OF_GROUP_MAX: usize = 200;
+
+/// The verdicts of one group: all that an assessment says about the controls, or about a framework.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerdictGroup {
+    /// Empty: the controls. Otherwise the id of a framework.
+    pub name: String,
+    /// The digest of the outline.
+    pub outline: u64,
+    /// In the outline's order.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// A change of some verdicts of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupChange {
+    pub name: String,
+    pub outline: u64,
+    /// By position in the outline, in order. Those of positions that are left out stay as they are, by their names.
+    pub changed: Vec<(usize, Verdict)>,
+}
+
+/// The assessment that changed verdicts.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ChangePoint {
+    pub at: Time,
+    /// The label of a source, `attestation`, `scope`, `lapse`, `assets`, `catalogue`, or `upgrade`: known before the
+    /// history began.
+    pub cause: String,
+    /// The run of the source.
+    pub import: Option<ImportId>,
+    /// The last statement before it, if people's word is the cause.
+    pub statement: Option<StatementNumber>,
+    /// The digest of the catalog.
+    pub catalog: u64,
+    /// The version of the rules. 0: not known.
+    pub rules: u16,
+    /// How many more assessments of the day it stands for.
+    pub n_added: u32,
+}
+
+/// The place of a change point among those of its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChangePointId {
+    day: u32,
+    number: u16,
+}
+
+const ENDS_WITH_POINT: &str = "every key of a change ends with day and number";
+
+#[derive(Encode, Decode)]
+struct GroupRecord {
+    name: String,
+    outline: u64,
+    verdicts: PackedVerdicts,
+}
+
+impl fmt::Display for ChangePointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.day, self.number)
+    }
+}
+
+impl FromStr for ChangePointId {
+    type Err = ();
+
+    fn from_str(text: &str) -> std::result::Result<Self, ()> {
+        let (day, number) = text.split_once('.').ok_or(())?;
+        Ok(Self { day: day.parse().map_err(|_| ())?, number: number.parse().map_err(|_| ())? })
+    }
+}
+
+impl ChangePointId {
+    fn key(self, start: RowKey) -> RowKey {
+        start.bytes(&(!self.day).to_be_bytes()).bytes(&(!self.number).to_be_bytes())
+    }
+
+    #[must_use]
+    pub const fn day(self) -> u32 {
+        self.day
+    }
+
+    fn of_key(key: &[u8]) -> Self {
+        let (rest, number) = key.split_last_chunk().expect(ENDS_WITH_POINT);
+        let day = rest.last_chunk().expect(ENDS_WITH_POINT);
+        let (day, number) = (u32::from_be_bytes(*day), u16::from_be_bytes(*number));
+        Self { day: !day, number: !number }
+    }
+}
+
+impl VerdictGroup {
+    /// Puts verdicts into a group, which names the first sources only if there are very many.
+    #[must_use]
+    pub fn of(name: &str, outline: u64, mut verdicts: Vec<Verdict>) -> Self {
+        let mut named: Vec<&String> = verdicts.iter().flat_map(|it| &it.sources).collect();
+        named.sort_unstable();
+        named.dedup();
+        if let Some(first_unnamed) = named.get(N_SOURCES_OF_GROUP_MAX).map(|it| (*it).clone()) {
+            for it in &mut verdicts {
+                it.sources.retain(|it| *it < first_unnamed);
+            }
+        }
+        Self { name: name.to_owned(), outline, verdicts }
+    }
+}
+
+fn changes_of(group: &str) -> RowKey {
+    RowKey::of(HISTORY_CHANGE).text(group)
+}
+
+fn verdicts_key(group: &str) -> RowKey {
+    RowKey::of(HISTORY_VERDICTS).last_text(group)
+}
+
+fn point_key(id: ChangePointId) -> RowKey {
+    id.key(RowKey::of(HISTORY_CHANGE_POINT))
+}
+
+fn pack(changed: &[(usize, Verdict)]) -> PackedVerdicts {
+    PackedVerdicts::of(changed.iter().map(|(position, it)| (*position, it)))
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// The verdicts of each group as the last change left them. Trailing ones that are as if never looked at are left out.
+    pub fn list_verdict_groups(&self) -> Result<Vec<VerdictGroup>> {
+        let all: Vec<GroupRecord> = self.list(HISTORY, &RowKey::of(HISTORY_VERDICTS))?;
+        let unpacked = all.into_iter().map(|it| {
+            let mut verdicts = Vec::new();
+            for (position, verdict) in it.verdicts.list()? {
+                verdicts.resize(position, Verdict::default());
+                verdicts.push(verdict);
+            }
+            Ok(VerdictGroup { name: it.name, outline: it.outline, verdicts })
+        });
+        unpacked.collect()
+    }
+
+    /// The changes of one verdict, newest first, and what it became each time; the last is what it was when the history of
+    /// its group began. `positions`: where it is in each outline that has it.
+    pub fn list_changes_of_verdict(
+        &self,
+        group: &str,
+        positions: &BTreeMap<u64, usize>,
+    ) -> Result<Vec<(ChangePointId, Verdict)>> {
+        let (table, mut found) = (HISTORY.name(self.client), Vec::new());
+        let mut oldest = None;
+        let span = Span::prefix(changes_of(group).as_slice());
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            let record: GroupRecord = self.rows.open_row(&table, key, bytes)?;
+            let verdict = match positions.get(&record.outline) {
+                Some(position) => record.verdicts.find(*position)?,
+                None => Some(Verdict::default()),
+            };
+            oldest = Some(ChangePointId::of_key(key));
+            found.extend(verdict.map(|it| (ChangePointId::of_key(key), it)));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let last = found.last().map(|(id, _)| *id);
+        found.extend(oldest.filter(|it| Some(*it) != last).map(|it| (it, Verdict::default())));
+        Ok(found)
+    }
+
+    /// `None`: it is older than what is kept.
+    pub fn find_change_point(&self, id: ChangePointId) -> Result<Option<ChangePoint>> {
+        self.find(HISTORY, &point_key(id))
+    }
+}
+
+impl ClientBatch<'_> {
+    /// Records changes of verdicts. `groups`: those that changed, as they are now.
+    pub fn add_verdict_changes(
+        &mut self,
+        point: &ChangePoint,
+        changes: &[GroupChange],
+        groups: &[VerdictGroup],
+    ) -> Result<()> {
+        let (id, before) = self.next_change_point(point.at, changes)?;
+        let n_added = before.map_or(0, |it| it.n_added + 1);
+        self.put(HISTORY, &point_key(id), &ChangePoint { n_added, ..point.clone() })?;
+        for change in changes {
+            let key = id.key(changes_of(&change.name));
+            let known: Option<GroupRecord> =
+                if n_added == 0 { None } else { self.find(HISTORY, &key)? };
+            let mut verdicts = pack(&change.changed);
+            if let Some(known) = known {
+                verdicts = merge(&known.verdicts, &verdicts)?;
+            }
+            let (name, outline) = (change.name.clone(), change.outline);
+            self.put(HISTORY, &key, &GroupRecord { name, outline, verdicts })?;
+        }
+        for VerdictGroup { name, outline, verdicts } in groups {
+            let default = Verdict::default();
+            let known = verdicts.iter().enumerate().filter(|(_, it)| **it != default);
+            let (name, outline, verdicts) = (name.clone(), *outline, PackedVerdicts::of(known));
+            let record = GroupRecord { name, outline, verdicts };
+            self.put(HISTORY, &verdicts_key(&record.name), &record)?;
+        }
+        Ok(())
+    }
+
+    /// Where to record a change, and what is there already: the last point of a day that has as many as it may.
+    fn next_change_point(
+        &self,
+        at: Time,
+        changes: &[GroupChange],
+    ) -> Result<(ChangePointId, Option<ChangePoint>)> {
+        let day = at.day();
+        let start = RowKey::of(HISTORY_CHANGE_POINT).bytes(&(!day).to_be_bytes());
+        let span = Span::prefix(start.as_slice());
+        let newest = self.rows.list_keys_of(&HISTORY.name(self.client), &span, 1)?.pop();
+        let Some(newest) = newest.map(|it| ChangePointId::of_key(&it)) else {
+            return Ok((ChangePointId { day, number: 0 }, None));
+        };
+        let next = ChangePointId { day, number: newest.number + 1 };
+        if next.number < N_CHANGE_POINTS_A_DAY_MAX {
+            return Ok((next, None));
+        }
+        for change in changes {
+            let key = newest.key(changes_of(&change.name));
+            let known: Option<GroupRecord> = self.find(HISTORY, &key)?;
+            // Their positions are not the same ones. That takes an administrator's change of a framework each time.
+            if known.is_some_and(|it| it.outline != change.outline) && next.number != u16::MAX {
+                return Ok((next, None));
+            }
+        }
+        Ok((newest, self.find_change_point(newest)?))
+    }
+
+    /// Removes up to `n_max` change points of days before that of `time`, with what changed then: what was true last before
+    /// that day stays. Returns true if more may remain.
+    pub fn remove_change_points_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
+        let table = HISTORY.name(self.client);
+        let first_kept = ChangePointId { day: time.day(), number: 0 };
+        let points = Span::prefix(RowKey::of(HISTORY_CHANGE_POINT).as_slice());
+        let points = points.after(point_key(first_kept).as_slice());
+        let keys = self.rows.list_keys_of(&table, &points, usize::MAX)?;
+        let oldest = &keys[keys.len().saturating_sub(n_max)..];
+        let Some(newest) = oldest.first().map(|it| ChangePointId::of_key(it)) else {
+            return Ok(false);
+        };
+        let groups: Vec<GroupRecord> = self.list(HISTORY, &RowKey::of(HISTORY_VERDICTS))?;
+        for group in groups {
+            self.merge_changes_until(&group.name, newest)?;
+        }
+        for key in oldest {
+            self.remove(HISTORY, &RowKey::empty().bytes(key))?;
+        }
+        Ok(oldest.len() < keys.len())
+    }
+
+    /// Makes one of all changes of a group up to a point that have the same outline.
+    fn merge_changes_until(&mut self, group: &str, newest: ChangePointId) -> Result<()> {
+        let table = HISTORY.name(self.client);
+        let span = Span::prefix(changes_of(group).as_slice());
+        let span = span.starting(newest.key(changes_of(group)).as_slice());
+        // Newest first.
+        let mut kept: Option<(Vec<u8>, GroupRecord)> = None;
+        for key in self.rows.list_keys_of(&table, &span, usize::MAX)? {
+            let row_key = RowKey::empty().bytes(&key);
+            let Some(older) = self.find::<GroupRecord>(HISTORY, &row_key)? else { continue };
+            kept = Some(match kept {
+                Some((key, newer)) if newer.outline == older.outline => {
+                    self.remove(HISTORY, &row_key)?;
+                    let verdicts = merge(&older.verdicts, &newer.verdicts)?;
+                    (key, GroupRecord { verdicts, ..newer })
+                }
+                Some((newer_key, newer)) => {
+                    self.put(HISTORY, &RowKey::empty().bytes(&newer_key), &newer)?;
+                    (key, older)
+                }
+                None => (key, older),
+            });
+        }
+        kept.map_or(Ok(()), |(key, it)| self.put(HISTORY, &RowKey::empty().bytes(&key), &it))
+    }
+}
+
+/// What counts after an older and a newer change.
+fn merge(older: &PackedVerdicts, newer: &PackedVerdicts) -> Result<PackedVerdicts> {
+    let mut all: BTreeMap<usize, Verdict> = older.list()?.into_iter().collect();
+    all.extend(newer.list()?);
+    Ok(PackedVerdicts::of(all.iter().map(|(position, it)| (*position, it))))
+}

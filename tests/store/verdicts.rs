@@ -1,0 +1,136 @@
+//! The history of verdicts: what it says of each day that is kept is what was true at its end, however many changes a day
+//! has and however much is removed.
+
+use std::collections::BTreeMap;
+
+use posture_core::clock::Time;
+use posture_core::engine::basis::Basis;
+use posture_core::engine::fact::Status;
+use posture_core::id::ClientId;
+use posture_store::store::per_client::history::verdict::{
+    ChangePoint, GroupChange, N_CHANGE_POINTS_A_DAY_MAX, N_SOURCES_OF_GROUP_MAX, Verdict,
+    VerdictGroup,
+};
+use posture_store::store::{ClientBatch, ClientStore};
+
+use crate::harness::backend::Random;
+use crate::{memory, noon, some_client};
+
+const N_POSITIONS: usize = 300;
+const GROUP: &str = "SOC2";
+const OUTLINE: u64 = 9;
+
+fn point(at: Time) -> ChangePoint {
+    let cause = "prowler".to_owned();
+    let (import, statement) = (None, None);
+    ChangePoint { at, cause, import, statement, catalog: 1, rules: 1, n_added: 0 }
+}
+
+fn random_verdict(random: &mut Random) -> Verdict {
+    let basis = random.pick(&Basis::ALL);
+    let n = if basis == Basis::Observed { random.below(4) } else { 0 };
+    Verdict {
+        status: random.pick(&Status::ALL),
+        basis,
+        score: Some(random.below(101)).filter(|it| *it != 50).map(|it| u8::try_from(it).unwrap()),
+        sources: (0..n).map(|it| format!("source {}", it * 3 + random.below(3))).collect(),
+        n_sources: u32::try_from(n).unwrap() * 2,
+        sprs: Some(i16::try_from(random.below(314)).unwrap() - 203).filter(|it| it % 2 == 0),
+    }
+}
+
+fn add(rows: &ClientStore, at: Time, changed: Vec<(usize, Verdict)>, now: &[Verdict]) {
+    let name = GROUP.to_owned();
+    let group = VerdictGroup { name: name.clone(), outline: OUTLINE, verdicts: now.to_vec() };
+    let steps = vec![GroupChange { name, outline: OUTLINE, changed }];
+    let groups = vec![group];
+    let write =
+        move |batch: &mut ClientBatch<'_>| batch.add_verdict_changes(&point(at), &steps, &groups);
+    rows.write_now(write).unwrap();
+}
+
+/// What a verdict was at the end of a day.
+fn at_end_of(rows: &ClientStore, position: usize, day: u32) -> Verdict {
+    let positions = BTreeMap::from([(OUTLINE, position)]);
+    let snapshot = rows.snapshot().unwrap();
+    let all = snapshot.list_changes_of_verdict(GROUP, &positions).unwrap();
+    let found = all.into_iter().find(|(id, _)| id.day() <= day);
+    found.map_or_else(Verdict::default, |(_, verdict)| verdict)
+}
+
+#[test]
+fn what_is_kept_says_what_was_true_at_the_end_of_each_day() {
+    let store = memory();
+    for seed in 1..=10_u64 {
+        let rows = store.client_store(ClientId::from_bytes(u128::from(seed).to_be_bytes()));
+        let mut random = Random::from_seed(seed);
+        let mut now = vec![Verdict::default(); N_POSITIONS];
+        let mut ends: BTreeMap<u32, Vec<Verdict>> = BTreeMap::new();
+        for day in 0..12 {
+            for step in 0..random.below(9) {
+                let at = noon().plus_days(day).plus_s(i64::try_from(step).unwrap());
+                let mut changed = BTreeMap::new();
+                for _ in 0..random.below(12) {
+                    let position = usize::try_from(random.below(N_POSITIONS as u64)).unwrap();
+                    now[position] = random_verdict(&mut random);
+                    changed.insert(position, now[position].clone());
+                }
+                add(&rows, at, changed.into_iter().collect(), &now);
+            }
+            ends.insert(noon().plus_days(day).day(), now.clone());
+        }
+        for removed in [0, 5, 8] {
+            let before = noon().plus_days(removed);
+            let remove = move |it: &mut ClientBatch<'_>| it.remove_change_points_before(before, 7);
+            while rows.write_now(remove).unwrap() {}
+            for (day, verdicts) in ends.range(before.day()..) {
+                for _ in 0..20 {
+                    let position = usize::try_from(random.below(N_POSITIONS as u64)).unwrap();
+                    let said = at_end_of(&rows, position, *day);
+                    assert_eq!(said, verdicts[position], "seed {seed}, {removed} removed, {day}");
+                }
+            }
+        }
+        let mut stored = rows.snapshot().unwrap().list_verdict_groups().unwrap().pop().unwrap();
+        stored.verdicts.resize(N_POSITIONS, Verdict::default());
+        assert_eq!(stored.verdicts, now, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_day_has_a_limit_and_its_end_is_still_told() {
+    let rows = memory().client_store(some_client(1));
+    let n = u32::from(N_CHANGE_POINTS_A_DAY_MAX) + 50;
+    let mut now = vec![Verdict::default(); 2];
+    for step in 0..n {
+        let position = usize::try_from(step % 2).unwrap();
+        now[position].score = Some(u8::try_from(step % 101).unwrap());
+        let at = noon().plus_s(i64::from(step));
+        add(&rows, at, vec![(position, now[position].clone())], &now);
+    }
+    let snapshot = rows.snapshot().unwrap();
+    let positions = BTreeMap::from([(OUTLINE, 0)]);
+    let all = snapshot.list_changes_of_verdict(GROUP, &positions).unwrap();
+    assert_eq!(all.len(), usize::from(N_CHANGE_POINTS_A_DAY_MAX) / 2 + 1, "the last one is shared");
+    assert_eq!(at_end_of(&rows, 0, noon().day()), now[0]);
+    assert_eq!(at_end_of(&rows, 1, noon().day()), now[1]);
+    let last = snapshot.find_change_point(all[0].0).unwrap().unwrap();
+    assert_eq!((last.at, last.n_added), (noon().plus_s(i64::from(n) - 1), 50));
+}
+
+#[test]
+fn a_group_names_so_many_sources() {
+    let verdict = |it: usize| Verdict {
+        sources: vec![format!("source {it:04}")],
+        n_sources: 1,
+        ..Verdict::default()
+    };
+    let of = |n: usize| VerdictGroup::of("", OUTLINE, (0..n).map(verdict).collect());
+    let n_named =
+        |it: &VerdictGroup| it.verdicts.iter().filter(|it| !it.sources.is_empty()).count();
+    for (n, wanted) in [(N_SOURCES_OF_GROUP_MAX, N_SOURCES_OF_GROUP_MAX), (250, 200)] {
+        let group = of(n);
+        assert_eq!(n_named(&group), wanted);
+        assert!(group.verdicts.iter().all(|it| it.n_sources == 1), "they are still counted");
+    }
+}
