@@ -204,6 +204,24 @@ fn keeps_what_was_said(posture: &Posture, account: &Account, channel: &str) {
         }
         assert_eq!(*now, expected);
     }
+    keeps_what_was_true(posture, client, channel == "upgrade");
+}
+
+/// What an earlier release left is where the history begins.
+fn keeps_what_was_true(posture: &Posture, client: &str, is_upgraded: bool) {
+    let history = read(posture, &format!("/api/clients/{client}/controls/GOV-14/history"));
+    let spans = history.as_array().unwrap();
+    let [now, before, ..] = &spans[..] else { panic!("what was true before is kept: {spans:?}") };
+    assert_eq!((text(now, "status"), text(now, "cause")), ("non_compliant", "attestation"));
+    assert_eq!((text(before, "status"), &before["to"]), ("partial", &now["from"]));
+    assert_eq!(text(before, "restsOn"), "attested");
+    let first = spans.last().unwrap();
+    assert_eq!(text(first, "cause") == "upgrade", is_upgraded, "{first}");
+    assert_eq!(first["rules"].is_null(), is_upgraded);
+    let days = read(posture, &format!("/api/clients/{client}/days"));
+    let today = posture.now().to_string();
+    assert_eq!(text(&days[0], "day"), &today[..10]);
+    assert!(!days[0]["frameworks"].as_array().unwrap().is_empty());
 }
 
 /// `channel`: how its log says that what it holds arrived.

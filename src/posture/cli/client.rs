@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, ServerSession, with_session};
@@ -40,6 +40,17 @@ Example:
     Show {
         /// Name or id of the client.
         client: String,
+    },
+    /// List what a client came to each day, newest first: its score, readiness for each framework, and SPRS.
+    #[command(after_help = "\
+Example:
+  posture client days 'Acme Ltd' --days 90")]
+    Days {
+        /// Name or id of the client.
+        client: String,
+        /// How many days.
+        #[arg(long, value_name = "DAYS", default_value = "31", value_parser = value_parser!(u32).range(1..=1000))]
+        days: u32,
     },
     /// Change a client.
     Set(ClientSetArgs),
@@ -121,6 +132,11 @@ pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Resul
         ClientCommand::Show { client } => {
             let path = client_name::path(session, &client).await?;
             show(json, &session.call(Call::get(path)).await?)
+        }
+        ClientCommand::Days { client, days } => {
+            let path = client_name::path(session, &client).await?;
+            let answer = session.call(Call::get(format!("{path}/days?limit={days}"))).await?;
+            show_days(json, &answer)
         }
         ClientCommand::Set(args) => {
             let body = args.body()?;
@@ -204,6 +220,19 @@ fn list(json: bool, clients: &[Value]) -> Result<()> {
         ["id", "name", "industry", "employeeCount", "active"]
             .map(|name| print::cell(&it[name]))
             .to_vec()
+    })
+}
+
+fn show_days(json: bool, answer: &Value) -> Result<()> {
+    let all = print::rows(&answer["data"]);
+    let figure = |it: &Value| {
+        let sprs = print::given(", SPRS ", &it["sprsScore"], print::cell);
+        format!("{} {}{sprs}", print::cell(&it["frameworkId"]), print::cell(&it["readinessScore"]))
+    };
+    let heading = ["DAY", "SCORE", "READINESS"];
+    print::list(json, all, ("never assessed", &heading), |it| {
+        let figures: Vec<String> = print::rows(&it["frameworks"]).iter().map(figure).collect();
+        vec![print::cell(&it["day"]), print::cell(&it["score"]), figures.join("; ")]
     })
 }
 

@@ -136,6 +136,7 @@ fn operations() -> impl OpenApi + 'static {
         ),
         (
             manage::decision::controls::ManagedControls,
+            manage::decision::history::History,
             manage::decision::statements::Statements,
             manage::decision::requirements::Requirements,
             manage::decision::evidence::Register,

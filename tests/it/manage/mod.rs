@@ -22,6 +22,7 @@ mod expiry;
 mod export;
 mod facts;
 mod framework_documents;
+mod history;
 mod imports;
 mod keys;
 mod kpis;

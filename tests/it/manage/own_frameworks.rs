@@ -21,7 +21,7 @@ fn replace(posture: &Posture, toml: &str) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-fn add_kept(posture: &Posture, toml: &str) {
+pub(super) fn add_kept(posture: &Posture, toml: &str) {
     let body = json!({"toml": toml, "replace": true, "keepDecisions": true});
     let answer = posture.operator("POST", PATH, &body);
     assert!([200, 201].contains(&answer.status), "{}", answer.text());
@@ -32,7 +32,7 @@ fn remove(posture: &Posture, id: &str) -> Answer {
 }
 
 /// A framework whose rows each have one control that decides them, or none.
-fn framework(id: &str, rows: &[(&str, &str)]) -> String {
+pub(super) fn framework(id: &str, rows: &[(&str, &str)]) -> String {
     let row = |(reference, control): &(&str, &str)| {
         let controls = match *control {
             "" => String::new(),

@@ -171,10 +171,6 @@ fn the_log_is_read_in_pages() {
     assert_eq!(refused_field(&page("&kind=x")).0, "kind");
 }
 
-fn pick(random: &mut Random, all: &[&'static str]) -> &'static str {
-    all[usize::try_from(random.below(all.len() as u64)).unwrap()]
-}
-
 #[test]
 fn who_undid_an_import_and_why_is_in_the_log() {
     let posture = Posture::start();
@@ -347,7 +343,7 @@ fn what_counts_is_what_the_log_says_that_counts() {
     let client = posture.client("A");
     let mut random = Random::from_seed(7);
     for step in 0..40_usize {
-        let (code, row) = (pick(&mut random, &CODES), pick(&mut random, &ROWS));
+        let (code, row) = (random.pick(&CODES), random.pick(&ROWS));
         let reason = format!("step {step}");
         match random.below(5) {
             4 => {
@@ -365,7 +361,7 @@ fn what_counts_is_what_the_log_says_that_counts() {
                 decide(&posture, &client, &format!("HIPAA/{row}"), &body);
             }
             _ => {
-                let status = pick(&mut random, &["compliant", "partial", "not_applicable"]);
+                let status = random.pick(&["compliant", "partial", "not_applicable"]);
                 let body = json!({"status": status, "reason": reason});
                 attest(&posture, &client, code, &body);
             }

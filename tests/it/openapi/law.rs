@@ -62,7 +62,7 @@ fn a_cursor_has_the_type_of_the_parameter_that_it_is_for() {
             n_lists += 1;
         }
     }
-    assert_eq!((n_lists, n_others), (14, 1));
+    assert_eq!((n_lists, n_others), (17, 1));
 }
 
 #[test]

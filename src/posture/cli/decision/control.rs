@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::{WithdrawArgs, sentence};
+use super::{WithdrawArgs, history, sentence};
 use crate::cli::call::{Call, encoded, with_session};
 use crate::cli::option::{body, moment, query, repeated};
 use crate::cli::report::observation;
@@ -20,6 +20,11 @@ pub(in crate::cli) enum ControlCommand {
 Example:
   posture control show 'Acme Ltd' ID-01")]
     Show(ControlArgs),
+    /// List what a control was and when, newest first, and why it changed.
+    #[command(after_help = "\
+Example:
+  posture control history 'Acme Ltd' ID-01")]
+    History(ControlArgs),
     /// Attest a control: what a person knows about it.
     Attest(AttestArgs),
     /// Withdraw the attestation of a control.
@@ -92,6 +97,9 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: ControlCommand)
     match command {
         ControlCommand::List(args) => list(options, json, &args),
         ControlCommand::Show(which) => show(options, json, &which),
+        ControlCommand::History(it) => {
+            history::list(options, json, &it.client, &format!("controls/{}", encoded(&it.code)))
+        }
         ControlCommand::Attest(args) => {
             let body = args.body()?;
             put(options, json, &args.which, &body)

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::{WithdrawArgs, sentence};
+use super::{WithdrawArgs, history, sentence};
 use crate::cli::call::{Call, encoded, with_session};
 use crate::cli::option::{body, moment, repeated};
 use crate::cli::report::observation;
@@ -20,6 +20,11 @@ pub(in crate::cli) enum RequirementCommand {
 Example:
   posture requirement show 'Acme Ltd' SOC2 CC6.1")]
     Show(RequirementArgs),
+    /// List what a requirement was and when, newest first, and why it changed.
+    #[command(after_help = "\
+Example:
+  posture requirement history 'Acme Ltd' SOC2 CC6.1")]
+    History(RequirementArgs),
     /// Attest a requirement with evidence, or take it out of scope.
     Decide(DecideArgs),
     /// Withdraw the decision about a requirement.
@@ -85,6 +90,9 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RequirementComm
     match command {
         RequirementCommand::List(args) => list(options, json, &args),
         RequirementCommand::Show(which) => show(options, json, &which),
+        RequirementCommand::History(which) => {
+            history::list(options, json, &which.client, &which.place())
+        }
         RequirementCommand::Decide(args) => {
             let body = args.body()?;
             put(options, json, &args.which, &body)
@@ -97,8 +105,13 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RequirementComm
 
 impl RequirementArgs {
     fn path(&self, client: &str) -> String {
+        format!("{client}/{}", self.place())
+    }
+
+    /// Where it is below its client.
+    fn place(&self) -> String {
         let (framework, reference) = (encoded(&self.framework), encoded(&self.reference));
-        format!("{client}/compliance/{framework}/{reference}")
+        format!("compliance/{framework}/{reference}")
     }
 }
 

@@ -14,6 +14,7 @@ use crate::app::report::portfolio::ClientOrder;
 use crate::app::report::posture::RiskOrder;
 use crate::clock::Time;
 use crate::engine::asset::{AssetStatus, AssetType};
+use crate::engine::basis::Basis;
 use crate::engine::catalog::Decider;
 use crate::engine::event::EventKind;
 use crate::engine::fact::Status;
@@ -215,6 +216,13 @@ word!(
     /// accepts is closed, or became more severe than what was accepted. `superseded`, `withdrawn`, `undone`: by the record
     /// `endedBy`. `recorded`: it is itself a withdrawal, or undoes a mistake.
     StatementStateView, &'static str, "StatementState", Standing::WORDS, std::convert::identity
+);
+word!(
+    /// What a verdict rests on. `observed`: sources saw it. `attested_with_evidence`, `attested`: a person said so. `lapsed`:
+    /// what decided it expired, and nothing newer replaced it. `profile`: what it asks about is unused. `controls`: of a
+    /// requirement, its controls. `decision`: a person decided that the requirement is out of scope. `nothing`: nothing that
+    /// is valid.
+    BasisView, Basis, "VerdictBasis", Basis::ALL, Basis::as_str
 );
 word!(
     /// How severe a risk or control is, most severe first.

@@ -4,6 +4,7 @@ pub mod alert_rules;
 pub mod controls;
 pub mod evidence;
 pub mod evidence_file;
+pub mod history;
 pub mod requirements;
 pub mod risks;
 pub mod row_decision;

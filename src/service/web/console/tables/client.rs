@@ -48,6 +48,7 @@ pub(super) const PAGES: &[Page] = &[
                 "statements",
                 "/api/clients/:client/statements?kind=control&subject=:control&limit=50",
             ),
+            read("history", "/api/clients/:client/controls/:control/history?limit=50"),
         ],
         guarded: false,
     },
@@ -69,6 +70,10 @@ pub(super) const PAGES: &[Page] = &[
             read(
                 "statements",
                 "/api/clients/:client/statements?framework=:framework&subject=:requirement&limit=50",
+            ),
+            read(
+                "history",
+                "/api/clients/:client/compliance/:framework/:requirement/history?limit=50",
             ),
         ],
         guarded: false,
