@@ -8,8 +8,8 @@ use posture_core::engine::basis::Basis;
 use posture_core::engine::fact::Status;
 use posture_core::id::ClientId;
 use posture_store::store::per_client::history::verdict::{
-    ChangePoint, GroupChange, N_CHANGE_POINTS_A_DAY_MAX, N_SOURCES_OF_GROUP_MAX, Verdict,
-    VerdictGroup,
+    ChangePoint, N_CHANGE_POINTS_A_DAY_MAX, N_SOURCES_OF_GROUP_MAX, Verdict, VerdictGroup,
+    limit_sources,
 };
 use posture_store::store::{ClientBatch, ClientStore};
 
@@ -39,11 +39,10 @@ fn random_verdict(random: &mut Random) -> Verdict {
     }
 }
 
-fn add(rows: &ClientStore, at: Time, changed: Vec<(usize, Verdict)>, now: &[Verdict]) {
-    let name = GROUP.to_owned();
-    let group = VerdictGroup { name: name.clone(), outline: OUTLINE, verdicts: now.to_vec() };
-    let steps = vec![GroupChange { name, outline: OUTLINE, changed }];
-    let groups = vec![group];
+fn add(rows: &ClientStore, at: Time, changed: &[(usize, Verdict)], now: &[Verdict]) {
+    let groups = vec![VerdictGroup::of(GROUP, OUTLINE, now.iter().enumerate())];
+    let changed = changed.iter().map(|(position, it)| (*position, it));
+    let steps = vec![VerdictGroup::of(GROUP, OUTLINE, changed)];
     let write =
         move |batch: &mut ClientBatch<'_>| batch.add_verdict_changes(&point(at), &steps, &groups);
     rows.write_now(write).unwrap();
@@ -75,7 +74,7 @@ fn what_is_kept_says_what_was_true_at_the_end_of_each_day() {
                     now[position] = random_verdict(&mut random);
                     changed.insert(position, now[position].clone());
                 }
-                add(&rows, at, changed.into_iter().collect(), &now);
+                add(&rows, at, &Vec::from_iter(changed), &now);
             }
             ends.insert(noon().plus_days(day).day(), now.clone());
         }
@@ -91,9 +90,8 @@ fn what_is_kept_says_what_was_true_at_the_end_of_each_day() {
                 }
             }
         }
-        let mut stored = rows.snapshot().unwrap().list_verdict_groups().unwrap().pop().unwrap();
-        stored.verdicts.resize(N_POSITIONS, Verdict::default());
-        assert_eq!(stored.verdicts, now, "seed {seed}");
+        let stored = rows.snapshot().unwrap().list_verdict_groups().unwrap().pop().unwrap();
+        assert_eq!(stored.verdicts().unwrap(), now, "seed {seed}");
     }
 }
 
@@ -106,7 +104,7 @@ fn a_day_has_a_limit_and_its_end_is_still_told() {
         let position = usize::try_from(step % 2).unwrap();
         now[position].score = Some(u8::try_from(step % 101).unwrap());
         let at = noon().plus_s(i64::from(step));
-        add(&rows, at, vec![(position, now[position].clone())], &now);
+        add(&rows, at, &[(position, now[position].clone())], &now);
     }
     let snapshot = rows.snapshot().unwrap();
     let positions = BTreeMap::from([(OUTLINE, 0)]);
@@ -125,12 +123,10 @@ fn a_group_names_so_many_sources() {
         n_sources: 1,
         ..Verdict::default()
     };
-    let of = |n: usize| VerdictGroup::of("", OUTLINE, (0..n).map(verdict).collect());
-    let n_named =
-        |it: &VerdictGroup| it.verdicts.iter().filter(|it| !it.sources.is_empty()).count();
     for (n, wanted) in [(N_SOURCES_OF_GROUP_MAX, N_SOURCES_OF_GROUP_MAX), (250, 200)] {
-        let group = of(n);
-        assert_eq!(n_named(&group), wanted);
-        assert!(group.verdicts.iter().all(|it| it.n_sources == 1), "they are still counted");
+        let mut all: Vec<Verdict> = (0..n).map(verdict).collect();
+        limit_sources(&mut all);
+        assert_eq!(all.iter().filter(|it| !it.sources.is_empty()).count(), wanted);
+        assert!(all.iter().all(|it| it.n_sources == 1), "they are still counted");
     }
 }

@@ -69,7 +69,13 @@ impl Ground {
 
     /// What these sources observed, each of which may be there several times.
     #[must_use]
-    pub fn observed(mut sources: Vec<&str>) -> Self {
+    pub fn observed<'a>(all: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut sources: Vec<&str> = Vec::new();
+        for it in all {
+            if sources.last() != Some(&it) {
+                sources.push(it);
+            }
+        }
         sources.sort_unstable();
         sources.dedup();
         let named = sources.iter().take(N_SOURCES_NAMED_MAX).map(|it| (*it).to_owned()).collect();

@@ -229,8 +229,7 @@ impl<'a> ControlEvidence<'a> {
     fn ground(&self, ruling: Ruling<'a>) -> Ground {
         Ground::of(match ruling {
             Ruling::Observed => {
-                let sources = self.valid().map(|it| it.place().0);
-                return Ground::observed(sources.collect());
+                return Ground::observed(self.valid().map(|it| it.place().0));
             }
             Ruling::Attested(Attestation { evidence: Some(_), .. }) => Basis::AttestedWithEvidence,
             Ruling::Attested(_) => Basis::Attested,

@@ -15,7 +15,9 @@ use crate::engine::framework::Framework;
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, RowOutcome};
 use crate::error::Result;
 use crate::store::global::catalog::outline::Outline;
-use crate::store::per_client::history::verdict::{ChangePoint, GroupChange, Verdict, VerdictGroup};
+use crate::store::per_client::history::verdict::{
+    ChangePoint, Verdict, VerdictGroup, limit_sources,
+};
 use crate::store::per_client::posture::AssessmentRecord;
 use crate::store::{ClientBatch, ClientSnapshot};
 
@@ -39,7 +41,8 @@ pub struct VerdictPlan {
 #[derive(Debug)]
 struct VerdictStep {
     point: ChangePoint,
-    changes: Vec<GroupChange>,
+    changes: Vec<VerdictGroup>,
+    /// Those that changed, as they are now.
     groups: Vec<VerdictGroup>,
 }
 
@@ -51,6 +54,13 @@ pub struct PostureBefore<'a> {
     pub score: Option<u8>,
 }
 
+/// All verdicts of a group.
+struct Group<'a> {
+    name: &'a str,
+    outline: u64,
+    verdicts: Vec<Verdict>,
+}
+
 impl VerdictPlan {
     pub fn of(
         rows: &ClientSnapshot,
@@ -58,12 +68,13 @@ impl VerdictPlan {
         (before, posture): (&PostureBefore<'_>, &Posture),
         (cause, now): (&Cause, Time),
     ) -> Result<Self> {
+        let groups = groups(catalog, posture, before.score.is_some());
         let mut known = rows.list_verdict_groups()?;
         let mut plan = Self { steps: Vec::new(), outlines: Vec::new() };
-        let groups = groups(catalog, posture, before.score.is_some());
         if let Some(assessed) = before.assessed.filter(|_| known.is_empty()) {
-            known = before.groups(catalog, &groups);
-            let changes = known.iter().map(|it| change(&[], it)).collect();
+            let left = before.groups(catalog, &groups);
+            known = left.iter().map(Group::packed).collect();
+            let changes = left.iter().map(|it| change(&[], it)).collect();
             let point = ChangePoint {
                 at: assessed.at,
                 cause: CAUSE_OF_UPGRADE.to_owned(),
@@ -74,35 +85,39 @@ impl VerdictPlan {
                 n_added: 0,
             };
             plan.steps.push(VerdictStep { point, changes, groups: known.clone() });
-            for it in &known {
-                plan.need_outline(rows, catalog, it)?;
-            }
+            left.iter().try_for_each(|it| plan.need_outline(rows, catalog, it))?;
         }
         let mut changes = Vec::new();
         let mut altered = Vec::new();
-        for group in groups {
+        for group in &groups {
+            let packed = group.packed();
             let stored = known.iter().find(|it| it.name == group.name);
-            let is_as_it_was = stored.is_some_and(|it| it.outline == group.outline);
-            let change = match stored {
-                Some(it) if is_as_it_was => change(&it.verdicts, &group),
-                Some(it) => change(&moved(rows, it, catalog, &group)?, &group),
-                None => change(&[], &group),
-            };
-            if !is_as_it_was {
-                plan.need_outline(rows, catalog, &group)?;
+            match stored {
+                Some(it) if *it == packed => continue,
+                Some(it) if it.outline == group.outline => {
+                    changes.push(change(&it.verdicts()?, group));
+                }
+                Some(it) => {
+                    plan.need_outline(rows, catalog, group)?;
+                    changes.push(change(&moved(rows, it, catalog)?, group));
+                }
+                None => {
+                    plan.need_outline(rows, catalog, group)?;
+                    changes.push(change(&[], group));
+                }
             }
-            if !is_as_it_was || !change.changed.is_empty() {
-                changes.push(change);
-                altered.push(group);
-            }
+            altered.push(packed);
         }
-        for gone in known.into_iter().filter(|it| names(catalog, &it.name).is_none()) {
-            let blank = VerdictGroup { verdicts: Vec::new(), ..gone.clone() };
-            let ended = vec![Verdict::default(); gone.verdicts.len()];
-            let change = change(&gone.verdicts, &VerdictGroup { verdicts: ended, ..gone });
-            if !change.changed.is_empty() {
-                changes.push(change);
-                altered.push(blank);
+        for gone in known.iter().filter(|it| !groups.iter().any(|now| now.name == it.name)) {
+            let before = gone.verdicts()?;
+            let blank = |n: usize| Group {
+                name: &gone.name,
+                outline: gone.outline,
+                verdicts: vec![Verdict::default(); n],
+            };
+            if !before.is_empty() {
+                changes.push(change(&before, &blank(before.len())));
+                altered.push(blank(0).packed());
             }
         }
         if !changes.is_empty() {
@@ -117,16 +132,16 @@ impl VerdictPlan {
         &mut self,
         rows: &ClientSnapshot,
         catalog: &Catalog,
-        group: &VerdictGroup,
+        group: &Group<'_>,
     ) -> Result<()> {
-        let VerdictGroup { name, outline, .. } = group;
-        let is_planned = self.outlines.iter().any(|it| it.group == *name && it.digest == *outline);
-        if is_planned || rows.find_outline(name, *outline)?.is_some() {
+        let is_planned =
+            self.outlines.iter().any(|it| it.group == group.name && it.digest == group.outline);
+        if is_planned || rows.find_outline(group.name, group.outline)?.is_some() {
             return Ok(());
         }
-        let names = names(catalog, name).unwrap_or_default();
-        let names = names.into_iter().map(str::to_owned).collect();
-        self.outlines.push(Outline { group: name.clone(), digest: *outline, names });
+        let names = names(catalog, group.name).into_iter().map(str::to_owned).collect();
+        let (name, digest) = (group.name.to_owned(), group.outline);
+        self.outlines.push(Outline { group: name, digest, names });
         Ok(())
     }
 
@@ -149,7 +164,7 @@ impl VerdictPlan {
 impl PostureBefore<'_> {
     /// The groups as an earlier release left them. What a verdict rested on was not kept: where the verdict is the same, it
     /// rests on what it does now.
-    fn groups(&self, catalog: &Catalog, now: &[VerdictGroup]) -> Vec<VerdictGroup> {
+    fn groups<'a>(&self, catalog: &Catalog, now: &[Group<'a>]) -> Vec<Group<'a>> {
         let group_now = |name: &str| now.iter().find(|it| it.name == name);
         let mut all = Vec::new();
         if let Some(now) = group_now(CONTROLS) {
@@ -168,7 +183,7 @@ impl PostureBefore<'_> {
             });
             let whole = Verdict { score: self.score, ..Verdict::default() };
             let verdicts = std::iter::once(whole).chain(controls).collect();
-            all.push(VerdictGroup { verdicts, ..now.clone() });
+            all.push(Group { name: now.name, outline: now.outline, verdicts });
         }
         for before in self.frameworks {
             let Some(now) = group_now(before.id.as_str()) else { continue };
@@ -186,7 +201,7 @@ impl PostureBefore<'_> {
                 as_now(row_verdict(*it, basis), now)
             });
             let verdicts = std::iter::once(readiness(before)).chain(rows).collect();
-            all.push(VerdictGroup { verdicts, ..now.clone() });
+            all.push(Group { name: now.name, outline: now.outline, verdicts });
         }
         all
     }
@@ -221,54 +236,58 @@ fn point(catalog: &Catalog, cause: &Cause, now: Time) -> ChangePoint {
     }
 }
 
+impl Group<'_> {
+    fn packed(&self) -> VerdictGroup {
+        let default = Verdict::default();
+        let all = self.verdicts.iter().enumerate().filter(|(_, it)| **it != default);
+        VerdictGroup::of(self.name, self.outline, all)
+    }
+}
+
 /// Returns what is not as it was. `before` may be shorter: the rest was never looked at.
-fn change(before: &[Verdict], group: &VerdictGroup) -> GroupChange {
+fn change(before: &[Verdict], group: &Group<'_>) -> VerdictGroup {
     let default = Verdict::default();
-    let all = group.verdicts.iter().enumerate();
     let is_other =
         |(position, it): &(usize, &Verdict)| before.get(*position).unwrap_or(&default) != *it;
-    let changed = all.filter(is_other).map(|(position, it)| (position, it.clone()));
-    GroupChange { name: group.name.clone(), outline: group.outline, changed: changed.collect() }
+    let changed = group.verdicts.iter().enumerate().filter(is_other);
+    VerdictGroup::of(group.name, group.outline, changed)
 }
 
-/// Returns the verdicts of a group as they were, at the positions that they have now. `group`: as it is now.
-fn moved(
-    rows: &ClientSnapshot,
-    before: &VerdictGroup,
-    catalog: &Catalog,
-    group: &VerdictGroup,
-) -> Result<Vec<Verdict>> {
+/// Returns the verdicts of a group as they were, at the positions that they have in this catalog.
+fn moved(rows: &ClientSnapshot, before: &VerdictGroup, catalog: &Catalog) -> Result<Vec<Verdict>> {
     let outline = rows.find_outline(&before.name, before.outline)?;
     let old = outline.iter().flat_map(|it| it.names.iter().map(String::as_str));
-    let known: BTreeMap<&str, &Verdict> = old.zip(&before.verdicts).collect();
-    let now = names(catalog, &group.name).unwrap_or_default().into_iter();
-    Ok(now.map(|it| known.get(it).map_or_else(Verdict::default, |it| (*it).clone())).collect())
+    let known: BTreeMap<&str, Verdict> = old.zip(before.verdicts()?).collect();
+    let now = names(catalog, &before.name).into_iter();
+    Ok(now.map(|it| known.get(it).cloned().unwrap_or_default()).collect())
 }
 
-/// The names of a group's verdicts, in order. `None`: the catalog does not have it.
-fn names<'a>(catalog: &'a Catalog, group: &str) -> Option<Vec<&'a str>> {
+/// The names of a group's verdicts, in order. None if the catalog does not have it.
+fn names<'a>(catalog: &'a Catalog, group: &str) -> Vec<&'a str> {
     let whole = std::iter::once(WHOLE);
     if group == CONTROLS {
         let codes = catalog.controls.iter().map(|it| it.code.as_str());
-        return Some(whole.chain(codes).collect());
+        return whole.chain(codes).collect();
     }
-    let framework = catalog.frameworks.iter().find(|it| it.id.as_str() == group)?;
-    Some(whole.chain(framework.rows.iter().map(|it| it.reference.as_str())).collect())
+    let framework = catalog.frameworks.iter().find(|it| it.id.as_str() == group);
+    let rows = framework.iter().flat_map(|it| it.rows.iter().map(|it| it.reference.as_str()));
+    whole.chain(rows).collect()
 }
 
 /// Everything that a posture says. `is_shown`: the score, whether or not there is evidence.
-fn groups(catalog: &Catalog, posture: &Posture, is_shown: bool) -> Vec<VerdictGroup> {
+fn groups<'a>(catalog: &'a Catalog, posture: &Posture, is_shown: bool) -> Vec<Group<'a>> {
     let score = (posture.has_evidence || is_shown).then_some(posture.score.overall);
     let whole = Verdict { score, ..Verdict::default() };
     let controls = posture.controls.iter().zip(&posture.grounds);
     let controls = controls.map(|(it, ground)| control_verdict(it, ground));
-    let verdicts = std::iter::once(whole).chain(controls).collect();
-    let controls = VerdictGroup::of(CONTROLS, outline_of_controls(catalog), verdicts);
+    let mut verdicts: Vec<Verdict> = std::iter::once(whole).chain(controls).collect();
+    limit_sources(&mut verdicts);
+    let controls = Group { name: CONTROLS, outline: outline_of_controls(catalog), verdicts };
     let frameworks = catalog.frameworks.iter().zip(&posture.frameworks).zip(&posture.row_bases);
     let frameworks = frameworks.map(|((framework, outcome), bases)| {
         let rows = outcome.rows.iter().zip(bases).map(|(it, basis)| row_verdict(*it, *basis));
         let verdicts = std::iter::once(readiness(outcome)).chain(rows).collect();
-        VerdictGroup::of(outcome.id.as_str(), outline_of(framework), verdicts)
+        Group { name: framework.id.as_str(), outline: outline_of(framework), verdicts }
     });
     std::iter::once(controls).chain(frameworks).collect()
 }

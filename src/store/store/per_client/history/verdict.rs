@@ -27,24 +27,14 @@ pub const N_CHANGE_POINTS_A_DAY_MAX: u16 = 200;
 /// How many sources one group of verdicts names.
 pub const N_SOURCES_OF_GROUP_MAX: usize = 200;
 
-/// The verdicts of one group: all that an assessment says about the controls, or about a framework.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Verdicts of one group: of its controls, or of a framework and its rows.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct VerdictGroup {
     /// Empty: the controls. Otherwise the id of a framework.
     pub name: String,
     /// The digest of the outline.
     pub outline: u64,
-    /// In the outline's order.
-    pub verdicts: Vec<Verdict>,
-}
-
-/// A change of some verdicts of a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupChange {
-    pub name: String,
-    pub outline: u64,
-    /// By position in the outline, in order. Those of positions that are left out stay as they are, by their names.
-    pub changed: Vec<(usize, Verdict)>,
+    verdicts: PackedVerdicts,
 }
 
 /// The assessment that changed verdicts.
@@ -74,13 +64,6 @@ pub struct ChangePointId {
 }
 
 const ENDS_WITH_POINT: &str = "every key of a change ends with day and number";
-
-#[derive(Encode, Decode)]
-struct GroupRecord {
-    name: String,
-    outline: u64,
-    verdicts: PackedVerdicts,
-}
 
 impl fmt::Display for ChangePointId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -116,18 +99,49 @@ impl ChangePointId {
 }
 
 impl VerdictGroup {
-    /// Puts verdicts into a group, which names the first sources only if there are very many.
-    #[must_use]
-    pub fn of(name: &str, outline: u64, mut verdicts: Vec<Verdict>) -> Self {
-        let mut named: Vec<&String> = verdicts.iter().flat_map(|it| &it.sources).collect();
-        named.sort_unstable();
-        named.dedup();
-        if let Some(first_unnamed) = named.get(N_SOURCES_OF_GROUP_MAX).map(|it| (*it).clone()) {
-            for it in &mut verdicts {
-                it.sources.retain(|it| *it < first_unnamed);
-            }
+    /// Verdicts by their position in the outline, in order. Others are as before; of all, as if never looked at.
+    pub fn of<'a>(
+        name: &str,
+        outline: u64,
+        verdicts: impl IntoIterator<Item = (usize, &'a Verdict)>,
+    ) -> Self {
+        Self { name: name.to_owned(), outline, verdicts: PackedVerdicts::of(verdicts) }
+    }
+
+    /// All up to the last one that it has.
+    ///
+    /// # Errors
+    /// `Internal` if it cannot be read.
+    pub fn verdicts(&self) -> Result<Vec<Verdict>> {
+        let mut verdicts = Vec::new();
+        for (position, verdict) in self.verdicts.list()? {
+            verdicts.resize(position, Verdict::default());
+            verdicts.push(verdict);
         }
-        Self { name: name.to_owned(), outline, verdicts }
+        Ok(verdicts)
+    }
+
+    /// What counts after an older and a newer change.
+    fn merge(older: &Self, newer: Self) -> Result<Self> {
+        let mut all: BTreeMap<usize, Verdict> = older.verdicts.list()?.into_iter().collect();
+        all.extend(newer.verdicts.list()?);
+        let verdicts = PackedVerdicts::of(all.iter().map(|(position, it)| (*position, it)));
+        Ok(Self { verdicts, ..newer })
+    }
+}
+
+/// Names the first sources only if the verdicts of a group have very many.
+pub fn limit_sources(verdicts: &mut [Verdict]) {
+    let mut named: Vec<&String> = verdicts.iter().flat_map(|it| &it.sources).collect();
+    if named.len() <= N_SOURCES_OF_GROUP_MAX {
+        return;
+    }
+    named.sort_unstable();
+    named.dedup();
+    if let Some(first_unnamed) = named.get(N_SOURCES_OF_GROUP_MAX).map(|it| (*it).clone()) {
+        for it in verdicts {
+            it.sources.retain(|it| *it < first_unnamed);
+        }
     }
 }
 
@@ -143,23 +157,10 @@ fn point_key(id: ChangePointId) -> RowKey {
     id.key(RowKey::of(HISTORY_CHANGE_POINT))
 }
 
-fn pack(changed: &[(usize, Verdict)]) -> PackedVerdicts {
-    PackedVerdicts::of(changed.iter().map(|(position, it)| (*position, it)))
-}
-
 impl<R: Rows> ClientTransaction<R> {
-    /// The verdicts of each group as the last change left them. Trailing ones that are as if never looked at are left out.
+    /// The verdicts of each group as the last change left them.
     pub fn list_verdict_groups(&self) -> Result<Vec<VerdictGroup>> {
-        let all: Vec<GroupRecord> = self.list(HISTORY, &RowKey::of(HISTORY_VERDICTS))?;
-        let unpacked = all.into_iter().map(|it| {
-            let mut verdicts = Vec::new();
-            for (position, verdict) in it.verdicts.list()? {
-                verdicts.resize(position, Verdict::default());
-                verdicts.push(verdict);
-            }
-            Ok(VerdictGroup { name: it.name, outline: it.outline, verdicts })
-        });
-        unpacked.collect()
+        self.list(HISTORY, &RowKey::of(HISTORY_VERDICTS))
     }
 
     /// The changes of one verdict, newest first, and what it became each time; the last is what it was when the history of
@@ -173,7 +174,7 @@ impl<R: Rows> ClientTransaction<R> {
         let mut oldest = None;
         let span = Span::prefix(changes_of(group).as_slice());
         self.rows.visit_rows(&table, &span, &mut |key, bytes| {
-            let record: GroupRecord = self.rows.open_row(&table, key, bytes)?;
+            let record: VerdictGroup = self.rows.open_row(&table, key, bytes)?;
             let verdict = match positions.get(&record.outline) {
                 Some(position) => record.verdicts.find(*position)?,
                 None => Some(Verdict::default()),
@@ -198,7 +199,7 @@ impl ClientBatch<'_> {
     pub fn add_verdict_changes(
         &mut self,
         point: &ChangePoint,
-        changes: &[GroupChange],
+        changes: &[VerdictGroup],
         groups: &[VerdictGroup],
     ) -> Result<()> {
         let (id, before) = self.next_change_point(point.at, changes)?;
@@ -206,30 +207,22 @@ impl ClientBatch<'_> {
         self.put(HISTORY, &point_key(id), &ChangePoint { n_added, ..point.clone() })?;
         for change in changes {
             let key = id.key(changes_of(&change.name));
-            let known: Option<GroupRecord> =
-                if n_added == 0 { None } else { self.find(HISTORY, &key)? };
-            let mut verdicts = pack(&change.changed);
-            if let Some(known) = known {
-                verdicts = merge(&known.verdicts, &verdicts)?;
+            let known = if n_added == 0 { None } else { self.find(HISTORY, &key)? };
+            match known {
+                Some(known) => {
+                    self.put(HISTORY, &key, &VerdictGroup::merge(&known, change.clone())?)?;
+                }
+                None => self.put(HISTORY, &key, change)?,
             }
-            let (name, outline) = (change.name.clone(), change.outline);
-            self.put(HISTORY, &key, &GroupRecord { name, outline, verdicts })?;
         }
-        for VerdictGroup { name, outline, verdicts } in groups {
-            let default = Verdict::default();
-            let known = verdicts.iter().enumerate().filter(|(_, it)| **it != default);
-            let (name, outline, verdicts) = (name.clone(), *outline, PackedVerdicts::of(known));
-            let record = GroupRecord { name, outline, verdicts };
-            self.put(HISTORY, &verdicts_key(&record.name), &record)?;
-        }
-        Ok(())
+        groups.iter().try_for_each(|it| self.put(HISTORY, &verdicts_key(&it.name), it))
     }
 
     /// Where to record a change, and what is there already: the last point of a day that has as many as it may.
     fn next_change_point(
         &self,
         at: Time,
-        changes: &[GroupChange],
+        changes: &[VerdictGroup],
     ) -> Result<(ChangePointId, Option<ChangePoint>)> {
         let day = at.day();
         let start = RowKey::of(HISTORY_CHANGE_POINT).bytes(&(!day).to_be_bytes());
@@ -244,7 +237,7 @@ impl ClientBatch<'_> {
         }
         for change in changes {
             let key = newest.key(changes_of(&change.name));
-            let known: Option<GroupRecord> = self.find(HISTORY, &key)?;
+            let known: Option<VerdictGroup> = self.find(HISTORY, &key)?;
             // Their positions are not the same ones. That takes an administrator's change of a framework each time.
             if known.is_some_and(|it| it.outline != change.outline) && next.number != u16::MAX {
                 return Ok((next, None));
@@ -265,7 +258,7 @@ impl ClientBatch<'_> {
         let Some(newest) = oldest.first().map(|it| ChangePointId::of_key(it)) else {
             return Ok(false);
         };
-        let groups: Vec<GroupRecord> = self.list(HISTORY, &RowKey::of(HISTORY_VERDICTS))?;
+        let groups: Vec<VerdictGroup> = self.list(HISTORY, &RowKey::of(HISTORY_VERDICTS))?;
         for group in groups {
             self.merge_changes_until(&group.name, newest)?;
         }
@@ -281,15 +274,14 @@ impl ClientBatch<'_> {
         let span = Span::prefix(changes_of(group).as_slice());
         let span = span.starting(newest.key(changes_of(group)).as_slice());
         // Newest first.
-        let mut kept: Option<(Vec<u8>, GroupRecord)> = None;
+        let mut kept: Option<(Vec<u8>, VerdictGroup)> = None;
         for key in self.rows.list_keys_of(&table, &span, usize::MAX)? {
             let row_key = RowKey::empty().bytes(&key);
-            let Some(older) = self.find::<GroupRecord>(HISTORY, &row_key)? else { continue };
+            let Some(older) = self.find::<VerdictGroup>(HISTORY, &row_key)? else { continue };
             kept = Some(match kept {
                 Some((key, newer)) if newer.outline == older.outline => {
                     self.remove(HISTORY, &row_key)?;
-                    let verdicts = merge(&older.verdicts, &newer.verdicts)?;
-                    (key, GroupRecord { verdicts, ..newer })
+                    (key, VerdictGroup::merge(&older, newer)?)
                 }
                 Some((newer_key, newer)) => {
                     self.put(HISTORY, &RowKey::empty().bytes(&newer_key), &newer)?;
@@ -300,11 +292,4 @@ impl ClientBatch<'_> {
         }
         kept.map_or(Ok(()), |(key, it)| self.put(HISTORY, &RowKey::empty().bytes(&key), &it))
     }
-}
-
-/// What counts after an older and a newer change.
-fn merge(older: &PackedVerdicts, newer: &PackedVerdicts) -> Result<PackedVerdicts> {
-    let mut all: BTreeMap<usize, Verdict> = older.list()?.into_iter().collect();
-    all.extend(newer.list()?);
-    Ok(PackedVerdicts::of(all.iter().map(|(position, it)| (*position, it))))
 }
