@@ -80,6 +80,7 @@ fn each_rule_of_a_key_is_told_by_its_field() {
         assert_eq!(told, field, "{value}");
     }
     assert_eq!(refused_field(&issue(&posture, &json!({"source": " "}))).0, "source");
+    assert_eq!(refused_field(&issue(&posture, &json!({"source": "undo"}))).0, "source");
     let bare = posture.operator("POST", "/api/keys", &json!({"name": "a"}));
     assert_eq!(refused_field(&bare), ("scopes".into(), "is required".into()));
     let bare = posture.operator("POST", "/api/keys", &json!({"scopes": ["read:risks"]}));

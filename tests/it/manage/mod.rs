@@ -49,6 +49,7 @@ mod scans;
 mod statements;
 mod system;
 mod tasks;
+mod undo;
 mod vulnerabilities;
 
 use serde_json::Value;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::app::App;
+use crate::app::event::cause::require_free_name;
 use crate::app::input::require_name;
 use crate::auth::caller::Caller;
 use crate::auth::key::KeyText;
@@ -262,6 +263,7 @@ impl App {
         }
         if before.is_none_or(|it| it.source != key.source) {
             require_name("source", &key.source, NAME_CHARS_MAX)?;
+            require_free_name(&key.source)?;
         }
         if key.scopes.is_empty() {
             return Err(Error::invalid_field("scopes", "name at least one scope"));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::subject::AssessmentInput;
-use super::{condition, risk};
+use super::{condition, risk, undone};
 use crate::app::App;
 use crate::app::assessment::expiry::Expiry;
 use crate::app::assessment::statement::Statements;
@@ -49,6 +49,8 @@ pub struct AssessmentPlan {
     /// Frameworks that the catalog no longer has.
     forgotten_frameworks: Vec<FrameworkId>,
     score: Option<ScoreEntry>,
+    /// Everything that ever showed the score was undone.
+    ends_score: bool,
     moved: Option<ScoreMove>,
     verdicts: VerdictPlan,
     changed: Vec<NewChanges>,
@@ -123,7 +125,16 @@ impl StoredPosture {
         all.filter(|it| catalog.find_framework(*it).is_none()).collect()
     }
 
-    fn difference(&self, subject: &AssessmentInput, posture: &Posture) -> Vec<Change> {
+    /// `ends_score`: there is no score to show any more.
+    fn difference(
+        &mut self,
+        subject: &AssessmentInput,
+        posture: &Posture,
+        ends_score: bool,
+    ) -> Vec<Change> {
+        if ends_score {
+            self.score = None;
+        }
         let catalog = &subject.catalog;
         let before = self.assessed.as_ref().map(|_| Before {
             digests: self.digests.clone(),
@@ -245,10 +256,13 @@ pub fn plan(
             now,
         },
     );
-    let stored = StoredPosture::read(rows, &subject.catalog)?;
-    let changes = stored.difference(subject, &posture);
+    let mut stored = StoredPosture::read(rows, &subject.catalog)?;
+    let is_shown = posture.has_evidence || stored.score.is_none();
+    let ends_score = !is_shown && undone::was_all(rows, cause, (seen, statements), now)?;
+    let changes = stored.difference(subject, &posture, ends_score);
     let score = next_score(&stored, &posture, cause, now);
-    let carried = risk::carry(&stored.risks, &posture, &changes, now);
+    let is_undo = matches!(cause, Cause::Undo(_));
+    let carried = risk::carry(&stored.risks, &posture, &changes, (is_undo, now));
     let (risks, forgotten_risks) = (carried.risks, carried.forgotten);
     let in_scope = (&*subject.catalog, subject.frameworks.as_slice());
     let (mut announced, mut events) =
@@ -287,6 +301,7 @@ pub fn plan(
         controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
         frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
         score,
+        ends_score,
         risks,
         forgotten_risks,
         touched: touched(&stored.touched, &posture.touched),
@@ -315,6 +330,9 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Postu
     if let Some(score) = &plan.score {
         batch.put_score(score)?;
         batch.put_day(score)?;
+    }
+    if plan.ends_score {
+        batch.remove_score()?;
     }
     if let Some(moved) = &plan.moved {
         batch.add_move(moved)?;
@@ -396,7 +414,7 @@ fn next_score(
 fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<ScoreMove> {
     changes.iter().find_map(|it| {
         let Change::Score { from, to, controls } = it else { return None };
-        let (cause, controls) = (cause.as_str().to_owned(), controls.clone());
+        let (cause, controls) = (cause.as_str().into_owned(), controls.clone());
         Some(ScoreMove { at: now, from: *from, to: *to, cause, controls })
     })
 }
@@ -415,7 +433,7 @@ fn changed(catalog: &Catalog, changes: &[Change], cause: &Cause, now: Time) -> V
             None => all.push(NewChanges {
                 framework: *framework,
                 at: now,
-                cause: cause.as_str().to_owned(),
+                cause: cause.as_str().into_owned(),
                 rows: vec![row],
             }),
         }

@@ -11,4 +11,5 @@ pub mod risk;
 pub mod span;
 pub mod statement;
 pub mod subject;
+pub(super) mod undone;
 pub mod verdict;

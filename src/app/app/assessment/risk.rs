@@ -34,8 +34,14 @@ pub(in crate::app) fn covers(acceptance: &Acceptance, severity: Severity, now: T
 }
 
 /// Returns the risks to store. A risk keeps its id as long as its condition exists, and gets it back if the condition
-/// returns within [`REOPEN_DAYS`]. The same is true of an acceptance until it expires.
-pub fn carry(stored: &[OpenRisk], posture: &Posture, changes: &[Change], now: Time) -> Carried {
+/// returns within [`REOPEN_DAYS`]. The same is true of an acceptance until it expires. `is_undo`: what closed a risk may
+/// have been a mistake, so it is open since it was before.
+pub fn carry(
+    stored: &[OpenRisk],
+    posture: &Posture,
+    changes: &[Change],
+    (is_undo, now): (bool, Time),
+) -> Carried {
     let known: BTreeMap<&str, &OpenRisk> =
         stored.iter().map(|it| (it.risk.condition.as_str(), it)).collect();
     let is_recent = |it: &Closed| now < it.at.plus_days(REOPEN_DAYS);
@@ -54,7 +60,7 @@ pub fn carry(stored: &[OpenRisk], posture: &Posture, changes: &[Change], now: Ti
                     risk: risk.clone(),
                     closed: None,
                     occurrence: before.occurrence + u32::from(is_new),
-                    opened_at: before.closed.map_or(before.opened_at, |_| now),
+                    opened_at: before.closed.filter(|_| !is_undo).map_or(before.opened_at, |_| now),
                     accepted,
                     ..before.clone()
                 }

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::app::event::cause::Cause;
+use crate::app::event::cause::{Cause, Undone};
 use crate::clock::Time;
 use crate::engine::RULES_VERSION;
 use crate::engine::basis::{Basis, Ground};
@@ -224,10 +224,18 @@ fn as_now(before: Verdict, now: &Verdict) -> Verdict {
 }
 
 fn point(catalog: &Catalog, cause: &Cause, now: Time) -> ChangePoint {
-    let import = if let Cause::Source { run, .. } = cause { Some(*run) } else { None };
+    let import = match cause {
+        Cause::Source { run, .. } | Cause::Undo(Undone::Import(run)) => Some(*run),
+        Cause::Lapse
+        | Cause::Scope
+        | Cause::Attestation
+        | Cause::Assets
+        | Cause::Catalogue
+        | Cause::Undo(Undone::Statement(_)) => None,
+    };
     ChangePoint {
         at: now,
-        cause: cause.as_str().to_owned(),
+        cause: cause.as_str().into_owned(),
         import,
         statement: None,
         catalog: catalog.digest,

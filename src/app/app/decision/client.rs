@@ -10,7 +10,7 @@ use super::reference;
 use crate::app::App;
 use crate::app::assessment::log::{self, Entry};
 use crate::app::client::settings::{self, PROFILE, SCAN_NETWORKS, Settings};
-use crate::app::event::cause::Cause;
+use crate::app::event::cause::{Cause, Undone};
 use crate::app::input::{refuse_invisible, require_length, require_name};
 use crate::auth::caller::Caller;
 use crate::auth::network;
@@ -285,7 +285,8 @@ impl App {
         let writes = ClientWrites { due: Some(now), undone, ..ClientWrites::default() };
         self.keep_client(&store, client, writes).await?;
         drop(changing);
-        self.reassess(rows, Cause::Scope).await.map(|_| ())
+        let cause = Cause::Undo(Undone::Statement(record));
+        self.reassess(rows, cause).await.map(|_| ())
     }
 
     /// Erases the client and everything about it. No reader sees it from now on. Its rows are removed in small steps,

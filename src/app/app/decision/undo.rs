@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::app::assessment::log::{self, Entry};
 use crate::app::assessment::statement::{REASON_CHARS_MAX, Statement};
-use crate::app::event::cause::Cause;
+use crate::app::event::cause::{Cause, Undone};
 use crate::app::input::require_text;
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
@@ -52,7 +52,8 @@ impl App {
                     rows.read(move |it| log::standing_without(it, &topic, number)).await?;
                 let standing = standing.map(Box::new);
                 let statement = Statement::Undo { entry, record: number, standing };
-                self.state(rows, statement, Cause::Attestation, &lock).await
+                let cause = Cause::Undo(Undone::Statement(number));
+                self.state(rows, statement, cause, &lock).await
             }
         }
     }

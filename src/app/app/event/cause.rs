@@ -1,6 +1,38 @@
 //! Why a client is assessed.
 
+use std::borrow::Cow;
+
+use crate::error::{Error, Result};
 use crate::id::ImportId;
+use crate::store::per_client::statement::StatementNumber;
+
+/// The causes that are no source. No new source may have such a name.
+const WORDS: [&str; 10] = [
+    "lapse",
+    "scope",
+    "attestation",
+    "assets",
+    "catalogue",
+    "undo",
+    "first_look",
+    "estate",
+    "baseline",
+    "upgrade",
+];
+
+fn is_reserved(source: &str) -> bool {
+    WORDS.contains(&source)
+}
+
+/// # Errors
+/// `Invalid` if a source may not have this name, because it is that of another cause.
+pub fn require_free_name(source: &str) -> Result<()> {
+    if !is_reserved(source) {
+        return Ok(());
+    }
+    let rule = format!("must not be {}, which say why something changed", WORDS.join(", "));
+    Err(Error::invalid_field("source", rule))
+}
 
 /// Why a client is assessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,25 +51,46 @@ pub enum Cause {
     Assets,
     /// The catalog differs from the one used last time.
     Catalogue,
+    /// What was said or imported by mistake is undone.
+    Undo(Undone),
+}
+
+/// What is undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undone {
+    Import(ImportId),
+    Statement(StatementNumber),
 }
 
 impl Cause {
     /// As events and history show it.
     #[must_use]
-    pub fn as_str(&self) -> &str {
-        match self {
+    pub fn as_str(&self) -> Cow<'_, str> {
+        Cow::Borrowed(match self {
+            Self::Source { source, .. } if is_reserved(source) => {
+                return Cow::Owned(format!("source:{source}"));
+            }
             Self::Source { source, .. } => source,
             Self::Lapse => "lapse",
             Self::Scope => "scope",
             Self::Attestation => "attestation",
             Self::Assets => "assets",
             Self::Catalogue => "catalogue",
-        }
+            Self::Undo(_) => "undo",
+        })
     }
 
     /// Names the run or, if it is none, this assessment.
     pub fn run(&self) -> ImportId {
-        if let Self::Source { run, .. } = self { *run } else { ImportId::random() }
+        match self {
+            Self::Source { run, .. } | Self::Undo(Undone::Import(run)) => *run,
+            Self::Lapse
+            | Self::Scope
+            | Self::Attestation
+            | Self::Assets
+            | Self::Catalogue
+            | Self::Undo(Undone::Statement(_)) => ImportId::random(),
+        }
     }
 
     /// Returns true if it is the first run of a source of the client.

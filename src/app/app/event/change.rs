@@ -75,7 +75,7 @@ fn event_of(
     now: Time,
 ) -> Option<NewEvent> {
     let find = |risk: &Risk| risks.get(risk.condition.as_str()).copied();
-    let cause = cause.as_str();
+    let cause = &*cause.as_str();
     match change {
         Change::Control { .. } | Change::Row { .. } => None,
         Change::Readiness { framework, from, to } => {

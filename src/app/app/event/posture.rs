@@ -1,5 +1,7 @@
 //! Events about readiness, score and the assessment itself.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -181,7 +183,7 @@ impl EventBody for SecurityScoreThresholdCrossed<'_> {
 #[serde(rename_all = "camelCase")]
 pub struct RiskAssessmentCompleted<'a> {
     /// A source's name, or `lapse`, `scope`, `attestation`, `assets`, `catalogue`.
-    pub cause: &'a str,
+    pub cause: Cow<'a, str>,
     /// The run is the source's first read of these scopes; its changes were not announced.
     pub baseline: bool,
     /// It is the first run of the source.

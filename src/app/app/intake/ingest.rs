@@ -11,7 +11,7 @@ use super::{apply, roster};
 use crate::app::assessment::assess;
 use crate::app::assessment::evidence;
 use crate::app::assessment::statement::{Statement, Statements};
-use crate::app::event::cause::Cause;
+use crate::app::event::cause::{Cause, Undone, require_free_name};
 use crate::app::intake::limit::{require_lists, require_members, require_observations};
 use crate::app::intake::list::AccountJudge;
 use crate::app::intake::roster::{ListsPlan, ScanJudge};
@@ -23,6 +23,7 @@ use crate::engine::identity::leaver::Leavers;
 use crate::engine::vulnerability::Exploited;
 use crate::error::{Code, Error, Result};
 use crate::store::per_client::fact::ObservationKey;
+use crate::store::per_client::import::Import;
 use crate::store::per_client::read::split_by_age;
 use crate::store::per_client::roster::{ListKind, Roster};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
@@ -157,13 +158,7 @@ impl App {
             let origin = (source, intake.import.id);
             let seen = snapshot.read_source_facts()?;
             let known = &seen.observations;
-            let cause = Cause::Source {
-                source: source.to_owned(),
-                run: intake.import.id,
-                is_new: !snapshot.has_source(source)?,
-                baseline: is_first || brings_new_part(snapshot, &intake, known)?,
-                quiet: intake.run == Run::Quiet,
-            };
+            let cause = cause(snapshot, &intake, is_first, known)?;
             let catalog = &subject.catalog;
             let leavers = leavers_for(snapshot, &intake)?;
             let judge = AccountJudge { rules: &rules, catalog, leavers: &leavers, now };
@@ -211,6 +206,33 @@ impl App {
         })
         .await
     }
+}
+
+/// `is_first`: none of its scopes was read before. `known`: what was observed before it.
+///
+/// # Errors
+/// `Invalid` if a new source has the name of another cause.
+fn cause(
+    rows: &ClientSnapshot,
+    intake: &Intake,
+    is_first: bool,
+    known: &[Observation],
+) -> Result<Cause> {
+    let Import { id, source, .. } = &intake.import;
+    if intake.is_undoing() {
+        return Ok(Cause::Undo(Undone::Import(*id)));
+    }
+    let is_new = !rows.has_source(source)?;
+    if is_new {
+        require_free_name(source)?;
+    }
+    Ok(Cause::Source {
+        source: source.clone(),
+        run: *id,
+        is_new,
+        baseline: is_first || brings_new_part(rows, intake, known)?,
+        quiet: intake.run == Run::Quiet,
+    })
 }
 
 /// Returns who left, if the run has accounts to compare them with.

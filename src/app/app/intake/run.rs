@@ -1,6 +1,6 @@
 //! One run of a source: what it brings, what it will write, and what it changed.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::step::{N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, n_rows};
@@ -220,7 +220,9 @@ impl IntakePlan {
         let mut derived = std::mem::take(&mut lists.observations);
         let (evidence, moved) =
             (std::mem::take(&mut lists.evidence), std::mem::take(&mut lists.moved));
-        if !intake.is_undoing() {
+        if intake.is_undoing() {
+            steps.extend(source_steps_of_undoing(rows, &intake)?);
+        } else {
             let n_facts = intake.observations.len() + derived.len() + lists.n_scanned();
             import.n_facts = u32::try_from(n_facts).unwrap_or(u32::MAX);
             for scope in &intake.scopes {
@@ -312,6 +314,36 @@ fn age(catalog: &Catalog, intake: &Intake, lists: &ListsPlan, now: Time) -> Impo
     let outdated = observed.filter(|it| valid_until(catalog, it) <= now);
     let n_outdated = outdated.count() + lists.n_outdated(now);
     ImportAge { n_outdated: u32::try_from(n_outdated).unwrap_or(u32::MAX), ..intake.age }
+}
+
+/// Returns what makes the records of the scopes of an import that is undone as if it had never been.
+fn source_steps_of_undoing(rows: &ClientSnapshot, intake: &Intake) -> Result<Vec<Step>> {
+    let undone = &intake.import;
+    let others = rows.list_imports()?; // Newest first.
+    let is_of = |it: &&Import| {
+        it.source == undone.source && it.id != undone.id && it.retracted_at.is_none()
+    };
+    let others: Vec<&Import> = others.iter().filter(is_of).collect();
+    let mut scopes: BTreeSet<&String> = undone.scopes.iter().collect();
+    scopes.extend(intake.retracted.iter().map(|it| &it.scope));
+    let mut steps = Vec::new();
+    for scope in scopes {
+        let Some(stored) = rows.find_source(&undone.source, scope)? else { continue };
+        let mut of_scope = others.iter().filter(|it| it.scopes.contains(scope));
+        let last = of_scope.clone().next();
+        if last.is_none() && undone.at <= stored.first_seen_at {
+            steps.push(Step::ForgetSource(scope.clone()));
+            continue;
+        }
+        let before = stored.last_complete_at.filter(|it| *it < undone.at);
+        let completed = of_scope.find(|it| it.complete).map(|it| it.at).or(before);
+        steps.push(Step::Source(SourceScope {
+            last_seen_at: last.map_or(stored.first_seen_at, |it| it.at),
+            last_complete_at: completed,
+            ..stored
+        }));
+    }
+    Ok(steps)
 }
 
 /// Returns the record that a source reported a scope.

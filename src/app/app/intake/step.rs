@@ -66,6 +66,8 @@ pub(super) enum Step {
     ForgetLeavers(LeaverKey),
     /// A part of a list of people who left.
     KeepLeavers(LeaverRow),
+    /// A scope that only what is undone reported.
+    ForgetSource(String),
 }
 
 impl Step {
@@ -86,7 +88,8 @@ impl Step {
             | Self::ForgetReads { .. }
             | Self::ForgetList(_)
             | Self::ForgetScan(_)
-            | Self::ForgetLeavers(_) => 1,
+            | Self::ForgetLeavers(_)
+            | Self::ForgetSource(_) => 1,
         }
     }
 }
@@ -169,6 +172,7 @@ impl StepContext {
                 }
             }
             Step::Source(it) => batch.put_source(it)?,
+            Step::ForgetSource(scope) => batch.remove_source(&self.source, scope)?,
             Step::Asset { seen, is_announced } => {
                 let sight = Sighting { source: &self.source, seen_at: self.seen_at, now };
                 let (id, merged) = merge(batch, &sight, seen, is_met)?;

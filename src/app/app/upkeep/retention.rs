@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::N_ROWS_AT_ONCE;
 use crate::app::App;
+use crate::app::assessment::undone::OBSERVATION_DAYS;
 use crate::clock::Time;
 use crate::engine::asset::Asset;
 use crate::engine::catalog::Catalog;
@@ -17,8 +18,7 @@ use crate::id::{AssetId, ImportId};
 use crate::store::per_client::import::SourceScope;
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore, Snapshot};
 
-/// How long facts and daily scores are kept.
-const FACT_DAYS: i64 = 396;
+/// How long daily scores are kept.
 const HISTORY_DAYS: i64 = 7 * 366;
 /// How long things are kept that ended: imports whose results were all replaced, scopes that no source reports, tasks that
 /// are done or cancelled, retired assets.
@@ -95,7 +95,7 @@ impl App {
         {
             // Undoing a run relies on what is outdated.
             let _lock = self.clients.lock(rows.id()).await;
-            self.forget_outdated(&rows, now.plus_days(-FACT_DAYS)).await?;
+            self.forget_outdated(&rows, now.plus_days(-OBSERVATION_DAYS)).await?;
             forget_reads(&rows).await?;
         }
         rows.write(move |batch| batch.forget_conditions(now)).await?;

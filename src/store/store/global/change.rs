@@ -34,7 +34,7 @@ pub struct RowChange {
 pub struct NewChanges {
     pub framework: FrameworkId,
     pub at: Time,
-    /// The label of a source, or `catalogue`, `scope`, `assets`, `attestation`, `lapse`.
+    /// The label of a source, or `catalogue`, `scope`, `assets`, `attestation`, `lapse`, `undo`.
     pub cause: String,
     /// At least one.
     pub rows: Vec<RowChange>,

@@ -297,6 +297,11 @@ impl ClientBatch<'_> {
         Ok(n)
     }
 
+    /// Its lists stay.
+    pub fn remove_source(&mut self, source: &str, scope: &str) -> Result<()> {
+        self.remove(FACTS, &source_key(source, scope)).map(|_| ())
+    }
+
     pub fn put_source(&mut self, source: &SourceScope) -> Result<()> {
         self.put(FACTS, &source_key(&source.source, &source.scope), source)
     }

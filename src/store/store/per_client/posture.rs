@@ -262,6 +262,12 @@ impl ClientBatch<'_> {
         self.put(POSTURE, &RowKey::of(POSTURE_SCORE), score)
     }
 
+    /// There is no score to show any more.
+    pub fn remove_score(&mut self) -> Result<()> {
+        self.count(|it| it.score = None)?;
+        self.remove(POSTURE, &RowKey::of(POSTURE_SCORE)).map(|_| ())
+    }
+
     pub fn put_risk(&mut self, risk: &OpenRisk) -> Result<()> {
         let before = self.find_risk(&risk.risk.condition)?;
         self.count_risk(before.as_ref(), Some(risk))?;

@@ -115,7 +115,7 @@ pub struct MoveView {
     at: When,
     from: Null<u8>,
     to: u8,
-    /// The name of a source, or one of `attestation`, `scope`, `lapse`, `assets`, `catalogue`.
+    /// The name of a source, or one of `attestation`, `scope`, `lapse`, `assets`, `catalogue`, `undo`.
     cause: String,
     /// The codes of the controls that changed.
     controls: Vec<String>,

@@ -42,10 +42,10 @@ pub struct VerdictSpanView {
     sources: Vec<String>,
     /// How many sources observed it.
     source_count: u32,
-    /// Why it changed: the label of a source, `attestation`, `scope`, `lapse`, `assets`, `catalogue`, or `upgrade`: an
-    /// earlier release, which kept no history, left it so. Null: before what is kept.
+    /// Why it changed: the label of a source, `attestation`, `scope`, `lapse`, `assets`, `catalogue`, `undo`, or
+    /// `upgrade`: an earlier release, which kept no history, left it so. Null: before what is kept.
     cause: Null<String>,
-    /// The run of the source.
+    /// The run of the source, or the import that was undone.
     import_id: Null<Uid>,
     /// The number of the statement by which it changed.
     statement: Null<u64>,

@@ -36,7 +36,7 @@ pub struct RowChangeView {
     from: StatusView,
     to: StatusView,
     at: When,
-    /// The name of a source, or one of `lapse`, `scope`, `assets`, `attestation`, `catalogue`.
+    /// The name of a source, or one of `lapse`, `scope`, `assets`, `attestation`, `catalogue`, `undo`.
     cause: String,
 }
 

@@ -17,7 +17,7 @@ pub struct ScoreMove {
     /// `None` for the first score.
     pub from: Option<u8>,
     pub to: u8,
-    /// The label of a source, or `attestation`, `scope`, `lapse`, `assets`, `catalogue`.
+    /// The label of a source, or `attestation`, `scope`, `lapse`, `assets`, `catalogue`, `undo`.
     pub cause: String,
     /// The codes of the controls that changed.
     pub controls: Vec<String>,
@@ -38,6 +38,11 @@ impl<R: Rows> ClientTransaction<R> {
         let days = Span::prefix(RowKey::of(HISTORY_DAY).as_slice());
         let older = days.after(day_key(time).as_slice());
         Ok(self.rows.list_rows(&HISTORY.name(self.client), &older, 1)?.pop())
+    }
+
+    /// Whether a score is kept of a UTC day before that of `time`.
+    pub fn has_day_before(&self, time: Time) -> Result<bool> {
+        Ok(self.find_day_before(time)?.is_some())
     }
 
     /// Newest first.

@@ -41,8 +41,8 @@ pub struct VerdictGroup {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ChangePoint {
     pub at: Time,
-    /// The label of a source, `attestation`, `scope`, `lapse`, `assets`, `catalogue`, or `upgrade`: known before the
-    /// history began.
+    /// The label of a source, `attestation`, `scope`, `lapse`, `assets`, `catalogue`, `undo`, or `upgrade`: known
+    /// before the history began.
     pub cause: String,
     /// The run of the source.
     pub import: Option<ImportId>,

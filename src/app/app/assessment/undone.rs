@@ -1,0 +1,49 @@
+//! Whether everything that showed something of a client was undone: then it is as if there had never been anything.
+
+use std::collections::BTreeMap;
+
+use crate::app::assessment::statement::Statements;
+use crate::app::event::cause::{Cause, Undone};
+use crate::clock::Time;
+use crate::engine::fact::SourceFacts;
+use crate::error::Result;
+use crate::store::ClientSnapshot;
+use crate::store::per_client::import::Import;
+use crate::store::per_client::statement::{Deed, Fate, StatementRecord, Topic, fates};
+
+/// How long what sources saw is kept once newer results took its place.
+pub(in crate::app) const OBSERVATION_DAYS: i64 = 396;
+
+/// Returns true if what is undone now was the last thing that ever showed evidence. Once something may have been removed
+/// by retention it is false for good: nobody can say any more what it showed.
+pub(super) fn was_all(
+    rows: &ClientSnapshot,
+    cause: &Cause,
+    (seen, statements): (&SourceFacts, &Statements),
+    now: Time,
+) -> Result<bool> {
+    let Cause::Undo(undone) = cause else { return Ok(false) };
+    let is_left = !seen.observations.is_empty() || !statements.attested.is_empty();
+    if is_left || rows.has_day_before(now.plus_days(-OBSERVATION_DAYS))? {
+        return Ok(false);
+    }
+    let counts = |it: &Import| {
+        it.n_facts != 0 && it.retracted_at.is_none() && *undone != Undone::Import(it.id)
+    };
+    Ok(!rows.list_imports()?.iter().any(counts) && !was_attested(rows, *undone)?)
+}
+
+/// Whether the log has an attestation of a control that nobody undid, whatever became of it.
+fn was_attested(rows: &ClientSnapshot, undone: Undone) -> Result<bool> {
+    let is_of_control = |it: &StatementRecord| matches!(it.topic, Topic::Control(_));
+    let mut by_topic: BTreeMap<Topic, Vec<StatementRecord>> = BTreeMap::new();
+    for it in rows.list_statements(None, usize::MAX, is_of_control)?.into_iter().rev() {
+        by_topic.entry(it.topic.clone()).or_default().push(it);
+    }
+    let is_left = |(record, fate): (&StatementRecord, Fate)| {
+        matches!(record.deed, Deed::State(_))
+            && !matches!(fate, Fate::Undone(_))
+            && undone != Undone::Statement(record.number)
+    };
+    Ok(by_topic.values().any(|all| all.iter().zip(fates(all)).any(is_left)))
+}
