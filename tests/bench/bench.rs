@@ -3,6 +3,8 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement says its figures")]
 
+#[path = "../load/app.rs"]
+mod app;
 mod assess;
 #[path = "../load/figure.rs"]
 mod figure;

@@ -1,17 +1,13 @@
 //! The start of a server that has much to serve.
 
-use posture::app;
-use posture::app::App;
-use posture::app::client::loss::LossModel;
-use posture::app::client::settings;
 use posture::app::event::cause::Cause;
-use posture::catalog::embedded;
 use posture::clock::Clock;
 use posture::id::ClientId;
 use posture::serve::CONTROL_SOCKET;
 use posture::store::global::client::{Client, ClientState};
 use posture::store::{EngineOptions, Store, StoreOptions};
 
+use super::app;
 use super::figure::{Report, median, memory_kib};
 use super::harness::http;
 use super::harness::process::Folder;
@@ -72,30 +68,7 @@ fn fill(folder: &Folder) {
         clients.iter().try_for_each(|it| batch.put_client(it))
     };
     store.write_now(put_all).unwrap();
-    let app = App::open(
-        store.clone(),
-        embedded().unwrap(),
-        posture::secret::Sealer::random(),
-        Clock::System,
-        app::AppOptions {
-            quota: [60, 1_000, 10_000],
-            require_mfa: Vec::new(),
-            oidc: None,
-            msp_id: None,
-            public_url: None,
-            settings: settings::Defaults::default(),
-            loss: LossModel::default(),
-            webhooks: app::webhook::delivery::DeliveryOptions::default(),
-            scan: app::scan::request::ScanOptions::default(),
-            backup: app::backup::BackupSettings::default(),
-            connect: app::connect::registry::ConnectOptions::default(),
-            letterhead: app::report::document::Letterhead::default(),
-            configured: Vec::new(),
-            mail: None,
-            watch: None,
-        },
-    )
-    .unwrap();
+    let app = app::open(&store, Clock::System);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         for id in ids {

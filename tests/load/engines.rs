@@ -19,7 +19,7 @@ const MIB: u64 = 1024 * 1024;
 /// There and back it is twice as far.
 const ONE_WAY: Duration = Duration::from_micros(350);
 /// As on a server whose commits survive a loss of power, which those of the tests need not.
-const SETTINGS: [&str; 3] = ["fsync=on", "full_page_writes=on", "shared_buffers=1GB"];
+pub(crate) const SETTINGS: [&str; 3] = ["fsync=on", "full_page_writes=on", "shared_buffers=1GB"];
 
 /// What keeps the rows.
 pub(crate) enum Engine<'a> {
@@ -67,7 +67,26 @@ impl Engine<'_> {
         }
     }
 
-    fn bytes(&self, database: &Database, folder: &Folder) -> u64 {
+    /// What the database takes once free space is given back. Nothing writes meanwhile.
+    pub(crate) fn settled_bytes(&self, database: &Database, folder: &Folder) -> u64 {
+        match self {
+            Self::File => {
+                let copy = database.folder();
+                let to = copy.path().join("data");
+                std::fs::create_dir_all(&to).unwrap();
+                let file = "posture.redb";
+                std::fs::copy(folder.path().join("data").join(file), to.join(file)).unwrap();
+                copy.ok(&["compact"]);
+                self.bytes(database, &copy)
+            }
+            Self::Server(cluster, _) => {
+                cluster.sql(database.name.as_deref().unwrap(), "VACUUM FULL");
+                self.bytes(database, folder)
+            }
+        }
+    }
+
+    pub(crate) fn bytes(&self, database: &Database, folder: &Folder) -> u64 {
         match self {
             Self::File => folder.path().join("data/posture.redb").metadata().unwrap().len(),
             Self::Server(cluster, _) => {
@@ -80,7 +99,7 @@ impl Engine<'_> {
 }
 
 impl Database {
-    fn folder(&self) -> Folder {
+    pub(crate) fn folder(&self) -> Folder {
         let folder = Folder::new();
         let config = "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n";
         folder.write("posture.toml", (config.to_owned() + &self.section).as_bytes());

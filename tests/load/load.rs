@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement says its figures")]
 
+mod app;
 mod backup;
 mod bare;
 mod connect;
@@ -29,6 +30,7 @@ mod neighbor;
 #[allow(dead_code, unreachable_pub, reason = "of the tests' vendor only its answers are used")]
 #[path = "../it/connect/vendor.rs"]
 mod vendor;
+mod years;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -86,6 +88,10 @@ fn main() -> Result<(), String> {
         "engines" => {
             engines::measure(&size);
             return Ok(());
+        }
+        "years" => {
+            years::measure(&mut report);
+            return report.finish();
         }
         "connect" => {
             connect::measure(&mut report);
