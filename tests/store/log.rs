@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use posture_core::engine::fact::{Observation, Verdict};
 use posture_core::id::ImportId;
-use posture_store::store::Store;
 use posture_store::store::per_client::fact::ObservationKey;
+use posture_store::store::per_client::past::N_PAST_MAX;
+use posture_store::store::{ClientBatch, Store};
 
 use super::{CACHE_BYTES, PASSED, SILENT, memory, noon, observation, some_client};
 use crate::harness::backend::{Disk, Random};
@@ -150,4 +151,119 @@ fn retention_never_takes_what_an_assessment_reads() {
         assert_eq!(needless.count(), 0, "seed {seed}");
         assert!(all.iter().filter(|it| limit <= it.observed_at).all(|it| left.contains(it)));
     }
+}
+
+/// Folds what is outdated, as the daily maintenance does it. How many observations.
+fn fold(store: &Store, n_min: usize) -> usize {
+    let rows = store.client_store(some_client(1));
+    let (mut from, mut n) = (None, 0);
+    loop {
+        let snapshot = rows.snapshot().unwrap();
+        let (some, next) = snapshot.list_foldable_observations(from.as_ref(), (n_min, 30)).unwrap();
+        n += some.len();
+        rows.write_now(move |batch| batch.fold_observations(&some)).unwrap();
+        if next.is_none() {
+            return n;
+        }
+        from = next;
+    }
+}
+
+#[test]
+fn what_is_folded_is_there_and_counts_again_once_what_is_newer_is_gone() {
+    let mut n_folded = 0;
+    for seed in 0..12 {
+        let store = memory();
+        let rows = store.client_store(some_client(1));
+        let mut random = Random::from_seed(seed);
+        let mut all = random_log(seed);
+        for it in &mut all {
+            // Some end a while after they were made, some before.
+            let after_s = [60, -60][usize::try_from(random.below(2)).unwrap()];
+            it.valid_until = Some(it.observed_at.plus_s(after_s)).filter(|_| random.below(3) != 0);
+        }
+        let late = all.split_off(all.len() / 2);
+        add_all(&store, &all);
+        n_folded += fold(&store, 1);
+        add_all(&store, &late);
+        all.extend(late);
+        n_folded += fold(&store, 2);
+        while !all.is_empty() {
+            let snapshot = rows.snapshot().unwrap();
+            let listed = snapshot.list_observations().unwrap();
+            let (listed, wanted) = (sorted(listed), sorted(current(&all)));
+            let extra = listed.iter().find(|it| !wanted.contains(it));
+            let missing = wanted.iter().find(|it| !listed.contains(it));
+            assert_eq!((extra, missing), (None, None), "seed {seed}, {} left", all.len());
+            let whole = snapshot.list_all_observations().unwrap();
+            assert_eq!(sorted(whole), sorted(all.clone()), "seed {seed}");
+            let import = ImportId::from_bytes([1; 16]);
+            let mut found = snapshot.find_observations_of_import(import).unwrap();
+            found.sort();
+            let of_import = all.iter().filter(|it| it.import == import);
+            let mut wanted: Vec<_> = of_import.map(ObservationKey::from).collect();
+            wanted.sort();
+            assert_eq!(found, wanted, "seed {seed}");
+            let gone = (0..all.len().min(17)).map(|_| {
+                let n = random.below(all.len() as u64);
+                ObservationKey::from(&all.swap_remove(usize::try_from(n).unwrap()))
+            });
+            let gone: Vec<ObservationKey> = gone.collect();
+            let uncovered = snapshot.list_uncovered(&gone).unwrap();
+            let remove = move |batch: &mut ClientBatch<'_>| {
+                batch.unfold_observations(&uncovered)?;
+                batch.remove_observations(&gone)
+            };
+            rows.write_now(remove).unwrap();
+            n_folded += fold(&store, 1 + usize::try_from(random.below(4)).unwrap());
+        }
+    }
+    assert!(1_500 < n_folded, "{n_folded}");
+}
+
+#[test]
+fn equal_observations_cost_their_times_and_not_their_bodies() {
+    let store = memory();
+    let rows = store.client_store(some_client(1));
+    let n = 1_000;
+    let long = |at_s: i64| Observation {
+        findings: Some("x".repeat(2_000)),
+        ..observation("check", at_s, PASSED)
+    };
+    add_all(&store, &(0..n).map(long).collect::<Vec<_>>());
+    assert_eq!(fold(&store, 7), usize::try_from(n).unwrap() - 1);
+    let snapshot = rows.snapshot().unwrap();
+    assert_eq!(snapshot.count_facts().unwrap(), 1 + 4, "the newest, and 256 times a row");
+    let before = noon().plus_s(500);
+    let old = snapshot.list_past_to_forget(before, 100).unwrap();
+    assert_eq!(old.len(), 3);
+    rows.write_now(move |batch| batch.forget_past(&old)).unwrap();
+    let left = rows.snapshot().unwrap().list_all_observations().unwrap();
+    assert_eq!(left.len(), 500);
+    assert!(left.iter().all(|it| before <= it.observed_at && it.findings.is_some()));
+}
+
+#[test]
+fn of_each_thing_the_newest_times_are_kept() {
+    let store = memory();
+    let rows = store.client_store(some_client(1));
+    let n = i64::try_from(N_PAST_MAX).unwrap() + 100;
+    let flood = (0..=n).map(|at_s| {
+        let failed = u32::try_from(at_s % 3).unwrap();
+        observation("flood", at_s, Verdict::Counted { passed: 9, failed })
+    });
+    let other = (0..50).map(|at_s| observation("other", at_s, PASSED));
+    add_all(&store, &flood.chain(other).collect::<Vec<_>>());
+    fold(&store, 1);
+    loop {
+        let old = rows.snapshot().unwrap().list_past_to_forget(noon(), 2).unwrap();
+        if old.is_empty() {
+            break;
+        }
+        rows.write_now(move |batch| batch.forget_past(&old)).unwrap();
+    }
+    let left = rows.snapshot().unwrap().list_all_observations().unwrap();
+    let of = |check: &str| left.iter().filter(|it| it.check == check).collect::<Vec<_>>();
+    assert_eq!((of("flood").len(), of("other").len()), (N_PAST_MAX + 1, 50));
+    assert!(of("flood").iter().all(|it| noon().plus_s(100) <= it.observed_at));
 }

@@ -94,6 +94,8 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// [`FACT_DECISION`], acceptances and the profile hold what the records say that counts. Maintained by `log.rs`.
 /// Key: [`FACT_STATEMENT_STANDING`], topic. Value: u64, the number of the statement that counts until it expires. None: none does.
 /// Key: [`FACT_STATEMENT_COUNT`]. Value: u64, the number of the newest record. None: the log has not begun.
+/// Key: [`FACT_PAST`], as of [`FACT_OBSERVATION`] up to the check, digest, number (falling). Value: an observation that newer ones
+/// took the place of, and when it was made. None of the same time and import is in the log.
 /// Key: [`FACT_WORDING`], SHA-256. Value: the text. Never changed.
 pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: ClientPart::Posture };
 pub(super) const FACT_VERSION: u8 = 1;
@@ -127,6 +129,7 @@ pub(super) const FACT_STATEMENT_TOPIC: u8 = 34;
 pub(super) const FACT_STATEMENT_COUNT: u8 = 35;
 pub(super) const FACT_WORDING: u8 = 36;
 pub(super) const FACT_STATEMENT_STANDING: u8 = 37;
+pub(super) const FACT_PAST: u8 = 38;
 
 /// The results of the last assessment.
 ///

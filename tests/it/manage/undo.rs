@@ -296,3 +296,73 @@ fn no_new_source_has_the_name_of_another_cause() {
     let history = read(&posture, &format!("/api/clients/{client}/controls/ID-01/history"));
     assert_eq!(history[0]["cause"], "source:undo", "{history}");
 }
+
+#[test]
+fn what_newer_runs_took_the_place_of_weeks_ago_counts_again() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let path = format!("/api/clients/{client}/facts");
+    let status = |night: usize| ["compliant", "compliant", "non_compliant"][night % 3];
+    let mut imports = Vec::new();
+    for night in 0..30 {
+        let seen = json!([{"control": "DAT-01", "status": status(night)}]);
+        let body = json!({"source": "rmm", "scope": "all", "observations": seen});
+        let answer = posture.operator("POST", &path, &body);
+        imports.push(answer.json()["data"]["importId"].as_str().unwrap().to_owned());
+        posture.pass_days(1);
+    }
+    let shown = || super::controls::control(&posture, &client, "DAT-01")["status"].clone();
+    super::undo(&posture, &client, &imports.remove(3));
+    assert_eq!(shown(), status(29), "an old one");
+    let nights: Vec<usize> = (0..30).filter(|it| *it != 3).collect();
+    for (night, import) in nights.iter().zip(&imports).rev() {
+        assert_eq!(shown(), status(*night), "{night}");
+        super::undo(&posture, &client, import);
+        posture.pass_s(60);
+    }
+    assert_eq!(shown(), "not_assessed");
+    let id = client.parse::<posture::id::ClientId>().unwrap();
+    let now = posture.now();
+    posture.restart_after(
+        |dir| {
+            let rows = crate::harness::open_store(dir, now).client_store(id);
+            assert_eq!(rows.snapshot().unwrap().list_all_observations().unwrap(), []);
+        },
+        |_| (),
+    );
+}
+
+#[test]
+fn a_large_run_brings_back_what_it_took_the_place_of_weeks_ago() {
+    const N: usize = 2_100; // More than one commit takes.
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let path = format!("/api/clients/{client}/facts");
+    let push = |status: &str| {
+        let seen =
+            |n: usize| json!({"control": "DAT-01", "check": format!("c{n}"), "status": status});
+        let seen: Vec<Value> = (0..N).map(seen).collect();
+        let body = json!({"source": "rmm", "scope": "all", "observations": seen});
+        let answer = posture.operator("POST", &path, &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["data"]["importId"].as_str().unwrap().to_owned()
+    };
+    push("compliant");
+    let mistakes: Vec<String> = (0..9)
+        .map(|_| {
+            posture.pass_days(1);
+            push("non_compliant")
+        })
+        .collect();
+    posture.pass_days(1); // All but the newest are folded.
+    let shown = || super::controls::control(&posture, &client, "DAT-01")["status"].clone();
+    for import in mistakes.iter().rev() {
+        assert_eq!(shown(), "non_compliant");
+        super::undo(&posture, &client, import);
+        posture.pass_days(1); // It is assessed again.
+    }
+    assert_eq!(shown(), "compliant");
+    let all = read(&posture, &format!("/api/clients/{client}/observations?limit=1000"));
+    let all = all.as_array().unwrap();
+    assert!(all.len() == 1_000 && all.iter().all(|it| it["status"] == "compliant"), "{all:?}");
+}

@@ -94,6 +94,10 @@ impl App {
         }
         let to_decide = Arc::clone(&plan);
         let decide = move |batch: &mut ClientBatch<'_>| apply::decide(batch, &to_decide, now);
+        if plan.course != Course::AtOnce {
+            // They are outdated until the commit that decides.
+            self.unfold(rows, &plan.uncovered).await?;
+        }
         let staged = match plan.course {
             Course::AtOnce => Ok(()),
             Course::Staged => self.stage(rows, &plan).await,

@@ -3,13 +3,17 @@
 use super::step::N_ROWS_PER_COMMIT;
 use crate::app::App;
 use crate::clock::Time;
+use crate::engine::fact::Observation;
 use crate::error::Result;
-use crate::store::{ClientSnapshot, ClientStore};
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
 /// How many rows the facts of one client may take before outdated observations are removed early.
 pub const N_FACT_ROWS_MAX: u64 = 1_500_000;
 /// From how many days on outdated observations are removed, until there is room.
 const AGES_DAYS: [i64; 6] = [180, 90, 30, 7, 1, 0];
+
+/// From how many outdated observations of a check on they are folded: a week of nightly runs.
+const N_OUTDATED_FOLDED_MIN: usize = 7;
 
 impl App {
     pub(super) async fn make_room(
@@ -43,7 +47,49 @@ impl App {
             let old = rows.read(list).await?;
             let Some(end) = old.last() else { return Ok(()) };
             from = Some(end.clone());
-            rows.write(move |batch| batch.remove_observations(&old)).await?;
+            let forget = move |batch: &mut ClientBatch<'_>| {
+                old.iter().try_for_each(|it| batch.forget_observation(it).map(|_| ()))
+            };
+            rows.write(forget).await?;
+        }
+    }
+
+    /// Moves observations back that will count again.
+    pub(super) async fn unfold(&self, rows: &ClientStore, uncovered: &[Observation]) -> Result<()> {
+        let rows = rows.unrecorded();
+        for some in uncovered.chunks(N_ROWS_PER_COMMIT) {
+            let some = some.to_vec();
+            rows.write(move |batch| batch.unfold_observations(&some)).await?;
+        }
+        Ok(())
+    }
+
+    /// Moves what newer observations took the place of to where equal ones cost little more than their times, and removes
+    /// from there what is from before `time`.
+    pub(in crate::app) async fn fold_outdated(&self, rows: &ClientStore, time: Time) -> Result<()> {
+        let rows = rows.unrecorded().reserved();
+        let mut from = None;
+        loop {
+            let list = move |it: &ClientSnapshot| {
+                let n_rows = (N_OUTDATED_FOLDED_MIN, N_ROWS_PER_COMMIT);
+                it.list_foldable_observations(from.as_ref(), n_rows)
+            };
+            let (outdated, next) = rows.read(list).await?;
+            for some in outdated.chunks(N_ROWS_PER_COMMIT) {
+                let some = some.to_vec();
+                rows.write(move |batch| batch.fold_observations(&some)).await?;
+            }
+            from = next;
+            if from.is_none() {
+                break;
+            }
+        }
+        loop {
+            let old = rows.read(move |it| it.list_past_to_forget(time, N_ROWS_PER_COMMIT)).await?;
+            if old.is_empty() {
+                return Ok(());
+            }
+            rows.write(move |batch| batch.forget_past(&old)).await?;
         }
     }
 }

@@ -159,6 +159,8 @@ pub(super) struct IntakePlan {
     derived: Vec<Observation>,
     /// Of earlier runs, what follows from lists of accounts now that one more or one less is known.
     pub corrected: Corrections,
+    /// What counts again of what was observed long ago.
+    pub uncovered: Vec<Observation>,
     /// The complete reads that are accepted.
     pub reads: Vec<CompleteRead>,
     pub context: StepContext,
@@ -233,7 +235,10 @@ impl IntakePlan {
         let corrected = std::mem::take(&mut lists.corrected);
         let reads = std::mem::take(&mut lists.complete_reads);
         steps.extend(lists.into_steps());
-        let n_added = intake.observations.len() + derived.len() + reads.len();
+        let removed: Vec<ObservationKey> =
+            intake.retracted.iter().chain(&corrected.removed).cloned().collect();
+        let uncovered = rows.list_uncovered(&removed)?;
+        let n_added = intake.observations.len() + derived.len() + reads.len() + uncovered.len();
         let course = Course::of(&intake, n_added, &steps);
         Ok(Self {
             intake,
@@ -243,6 +248,7 @@ impl IntakePlan {
             evidence,
             derived,
             corrected,
+            uncovered,
             reads,
             context,
             steps,

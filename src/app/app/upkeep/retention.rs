@@ -96,6 +96,7 @@ impl App {
             // Undoing a run relies on what is outdated.
             let _lock = self.clients.lock(rows.id()).await;
             self.forget_outdated(&rows, now.plus_days(-OBSERVATION_DAYS)).await?;
+            self.fold_outdated(&rows, now.plus_days(-OBSERVATION_DAYS)).await?;
             forget_reads(&rows).await?;
         }
         rows.write(move |batch| batch.forget_conditions(now)).await?;

@@ -1,6 +1,7 @@
 //! Facts: the log of observations, and the statements of people.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -96,7 +97,7 @@ fn log_key(key: &ObservationKey) -> RowKey {
 }
 
 /// The part of a key that names what was observed.
-fn group_key(key: &ObservationKey) -> RowKey {
+pub(super) fn group_key(key: &ObservationKey) -> RowKey {
     let (kind, subject) = match &key.subject {
         Subject::Control(code) => (SUBJECT_CONTROL, code),
         Subject::Check { tool } => (SUBJECT_CHECK, tool),
@@ -225,9 +226,11 @@ impl<R: Rows> ClientTransaction<R> {
         }
     }
 
-    /// The complete log, by key, newest first.
+    /// The complete log, by key, newest first, and then what newer ones took the place of long ago.
     pub fn list_all_observations(&self) -> Result<Vec<Observation>> {
-        self.list_counted(&log_start())
+        let mut all = self.list_counted(&log_start())?;
+        all.extend(self.list_past(None)?);
+        Ok(all)
     }
 
     fn list_counted(&self, start: &RowKey) -> Result<Vec<Observation>> {
@@ -242,9 +245,25 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
-    /// The complete log of what this key names, newest first.
+    /// All observations of what this key names, newest first.
     pub fn list_observations_like(&self, key: &ObservationKey) -> Result<Vec<Observation>> {
-        self.list_counted(&group_key(key))
+        let mut all = self.list_counted(&group_key(key))?;
+        let mut past = self.list_past(Some(key))?;
+        past.sort_unstable_by_key(|it| (Reverse(it.observed_at), it.import));
+        all.extend(past);
+        all.sort_by_key(|it| Reverse(it.observed_at));
+        Ok(all)
+    }
+
+    /// When something was observed last of what this key names that says something, by the log without some of it.
+    pub(super) fn newest_effective_without(
+        &self,
+        key: &ObservationKey,
+        removed: &BTreeSet<&ObservationKey>,
+    ) -> Result<Option<Time>> {
+        let all = self.list_counted(&group_key(key))?;
+        let left = all.iter().filter(|it| !removed.contains(&ObservationKey::from(*it)));
+        Ok(left.filter(|it| it.verdict.is_effective()).map(|it| it.observed_at).max())
     }
 
     /// The observations of an import that still exist. Reads all keys of the log: call it on a
@@ -260,7 +279,56 @@ impl<R: Rows> ClientTransaction<R> {
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        found.extend(self.list_past_of_import(import)?);
         Ok(found)
+    }
+
+    /// The observations that are outdated where a check has at least `n_min` of them: up to about `n_max`, from a key on, and
+    /// where to go on. `None`: these are the last.
+    pub fn list_foldable_observations(
+        &self,
+        from: Option<&ObservationKey>,
+        (n_min, n_max): (usize, usize),
+    ) -> Result<(Vec<Observation>, Option<ObservationKey>)> {
+        let (table, uncounted) = (FACTS.name(self.client), self.list_uncounted()?);
+        let mut span = Span::prefix(log_start().as_slice());
+        if let Some(from) = from {
+            span = span.starting(group_key(from).as_slice());
+        }
+        let (mut found, mut group): (Vec<Observation>, Vec<u8>) = (Vec::new(), Vec::new());
+        let (mut effective_at, mut n_before, mut n_read, mut next) = (None, 0, 0, None);
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            let key_group = self.group_of(&table, key)?;
+            let is_new = key_group != group;
+            if is_new {
+                if found.len() - n_before < n_min {
+                    found.truncate(n_before);
+                }
+                (n_before, effective_at) = (found.len(), None);
+                group.clear();
+                group.extend_from_slice(key_group);
+            }
+            if is_of(&uncounted, key) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let observation = self.rows.open_row::<Observation>(&table, key, bytes)?;
+            // What is left of this check is read again once the rest of it is folded.
+            if (is_new && n_max <= n_read) || n_max <= found.len() {
+                next = Some(ObservationKey::from(&observation));
+                return Ok(ControlFlow::Break(()));
+            }
+            n_read += 1;
+            if effective_at.is_some_and(|it| observation.observed_at < it) {
+                found.push(observation);
+            } else if effective_at.is_none() && observation.verdict.is_effective() {
+                effective_at = Some(observation.observed_at);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if found.len() - n_before < n_min {
+            found.truncate(n_before);
+        }
+        Ok((found, next))
     }
 
     /// Up to `n_max` observations from before `time` that no assessment reads, because there is a newer
@@ -346,13 +414,24 @@ impl ClientBatch<'_> {
         self.put(FACTS, &log_key(&ObservationKey::from(observation)), observation)
     }
 
-    /// Whether it was there.
+    /// Replaces an observation of the same key, time and import, wherever it is.
+    pub fn replace_observation(&mut self, observation: &Observation) -> Result<()> {
+        self.remove_past(&ObservationKey::from(observation))?;
+        self.add_observation(observation)
+    }
+
+    /// Whether it was there. [`ClientTransaction::list_uncovered`] says what counts then.
     pub fn remove_observation(&mut self, key: &ObservationKey) -> Result<bool> {
-        self.remove(FACTS, &log_key(key))
+        Ok(self.remove(FACTS, &log_key(key))? || self.remove_past(key)?)
     }
 
     pub fn remove_observations(&mut self, keys: &[ObservationKey]) -> Result<()> {
         keys.iter().try_for_each(|it| self.remove_observation(it).map(|_| ()))
+    }
+
+    /// Removes an observation that no assessment reads. Whether it was there.
+    pub fn forget_observation(&mut self, key: &ObservationKey) -> Result<bool> {
+        self.remove(FACTS, &log_key(key))
     }
 
     /// Replaces an earlier one about the same control.

@@ -11,6 +11,7 @@ pub mod handle;
 pub mod history;
 pub mod import;
 pub mod leaver;
+pub mod past;
 pub mod posture;
 pub mod read;
 pub mod reference;
