@@ -19,6 +19,7 @@ use crate::store::per_client::history::verdict::{
     ChangePoint, Verdict, VerdictGroup, limit_sources,
 };
 use crate::store::per_client::posture::AssessmentRecord;
+use crate::store::per_client::statement::StatementRecord;
 use crate::store::{ClientBatch, ClientSnapshot};
 
 /// The group of the controls.
@@ -152,7 +153,9 @@ impl VerdictPlan {
         }
         for VerdictStep { point, changes, groups } in &self.steps {
             let last = batch.n_statements()?;
-            let last = batch.find_statement(last)?.filter(|it| it.recorded_at == point.at);
+            let is_cause =
+                |it: &StatementRecord| it.recorded_at == point.at && point.import.is_none();
+            let last = batch.find_statement(last)?.filter(is_cause);
             let statement = last.map(|it| it.number);
             let point = ChangePoint { statement, ..point.clone() };
             batch.add_verdict_changes(&point, changes, groups)?;

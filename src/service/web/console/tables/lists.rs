@@ -74,6 +74,8 @@ const LISTS: &[List] = &[
     list("/clients/:client/controls", "controls", "Controls"),
     list("/clients/:client/controls/:control", "observations", "Observations"),
     list("/clients/:client/controls/:control", "evidence", "Evidence"),
+    list("/clients/:client/controls/:control", "history", "History"),
+    list("/clients/:client/frameworks/:framework/:requirement", "history", "History"),
     list("/clients/:client/risks", "risks", "Risks"),
     list("/clients/:client/tasks", "tasks", "Tasks"),
     list("/clients/:client/observations", "observations", "Observations"),
