@@ -276,6 +276,18 @@ pub fn before(given: Option<&Raw<Cursor>>) -> Result<Option<u64>> {
     given.map(|it| number("before", &it.text, rule)).transpose()
 }
 
+/// Reads the position that a list continues after. `read`: `None` if the text is none.
+///
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn position<T>(
+    given: Option<&Raw<Cursor>>,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>> {
+    let bad = || Error::invalid_field("after", "must be `next` of the previous page");
+    given.map(|it| read(&it.text).ok_or_else(bad)).transpose()
+}
+
 /// The beginning of a stretch of time: a moment, or the beginning of a day in UTC.
 ///
 /// # Errors

@@ -10,14 +10,16 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
-use crate::api::wire::param::{Cursor, Id, Raw, Text, UpTo, YesOrNo, limit_up_to, yes_or_no};
+use crate::api::wire::param::{
+    Cursor, Id, Raw, Text, UpTo, YesOrNo, limit_up_to, position, yes_or_no,
+};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, StretchReply};
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
 use crate::app::report::account::{AccountCursor, AccountFilter, ReportedAccount, list_accounts};
 use crate::engine::identity::LastSignIn;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::page::{PULL_LIMIT_MAX, Stretch};
 
 /// An account, as a source reported it last.
@@ -79,11 +81,6 @@ impl AccountView {
     }
 }
 
-fn cursor(given: Option<&Raw<Cursor>>) -> Result<Option<AccountCursor>> {
-    let bad = || Error::invalid_field("after", "must be `next` of the previous page");
-    given.map(|it| AccountCursor::read(&it.text).ok_or_else(bad)).transpose()
-}
-
 pub struct Accounts;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
@@ -120,7 +117,7 @@ impl Accounts {
             enabled: yes_or_no("enabled", enabled.0.as_ref())?,
             guest: yes_or_no("guest", guest.0.as_ref())?,
         };
-        let after = cursor(after.0.as_ref())?;
+        let after = position(after.0.as_ref(), AccountCursor::read)?;
         let limit = limit_up_to(limit.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let list = rows.read(move |snapshot| {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
-use crate::api::wire::param::{self, Cursor, Id, Raw, Text, TrueWord, UpTo, limit_up_to};
+use crate::api::wire::param::{self, Cursor, Id, Raw, Text, TrueWord, UpTo, limit_up_to, position};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, StretchReply};
 use crate::api::wire::view::{SeverityView, StatusView, Uid, When};
@@ -106,11 +106,6 @@ fn controls(catalog: &Catalog, given: Option<Raw<Text>>) -> Result<Option<Vec<us
     Ok(Some(controls))
 }
 
-fn cursor(given: Option<&Raw<Cursor>>) -> Result<Option<ObservationCursor>> {
-    let bad = || Error::invalid_field("after", "must be `next` of the previous page");
-    given.map(|it| ObservationCursor::read(&it.text).ok_or_else(bad)).transpose()
-}
-
 pub struct Observations;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
@@ -148,7 +143,7 @@ impl Observations {
             source: source.0.map(|it| it.text),
             failing_only: param::only_true("failing", failing.0.as_ref())?,
         };
-        let after = cursor(after.0.as_ref())?;
+        let after = position(after.0.as_ref(), ObservationCursor::read)?;
         let limit = limit_up_to(limit.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let now = web.app.clock.now();

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
-use crate::api::wire::param::{self, Cursor, Id, Raw, Text, TrueWord, UpTo, limit_up_to};
+use crate::api::wire::param::{self, Cursor, Id, Raw, Text, TrueWord, UpTo, limit_up_to, position};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, StretchReply};
 use crate::api::wire::view::{SeverityView, Uid, When};
@@ -19,7 +19,7 @@ use crate::app::report::vulnerability::{
     OpenVulnerability, VulnerabilityCursor, VulnerabilityFilter, list_vulnerabilities,
 };
 use crate::engine::vulnerability::Vulnerability;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::page::{PULL_LIMIT_MAX, Stretch};
 
 /// A vulnerability of a system, once over all tools that found it.
@@ -92,11 +92,6 @@ impl VulnerabilityView {
     }
 }
 
-fn cursor(given: Option<&Raw<Cursor>>) -> Result<Option<VulnerabilityCursor>> {
-    let bad = || Error::invalid_field("after", "must be `next` of the previous page");
-    given.map(|it| VulnerabilityCursor::read(&it.text).ok_or_else(bad)).transpose()
-}
-
 pub struct Vulnerabilities;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
@@ -135,7 +130,7 @@ impl Vulnerabilities {
             overdue_only: param::only_true("overdue", overdue.0.as_ref())?,
             exploited_only: param::only_true("exploited", exploited.0.as_ref())?,
         };
-        let after = cursor(after.0.as_ref())?;
+        let after = position(after.0.as_ref(), VulnerabilityCursor::read)?;
         let limit = limit_up_to(limit.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let known = web.app.list_exploited().await?;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
-use crate::api::wire::param::{Cursor, Id, Raw, Text, UpTo, limit_up_to};
+use crate::api::wire::param::{Cursor, Id, Raw, Text, UpTo, limit_up_to, position};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, StretchReply};
 use crate::api::wire::view::{BasisView, StatusView, Uid, When};
@@ -20,7 +20,7 @@ use crate::app::assessment::span::{
 };
 use crate::auth::caller::Caller;
 use crate::clock::Time;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::ClientSnapshot;
 use crate::store::per_client::history::verdict::ChangePoint;
@@ -117,12 +117,6 @@ impl DayFiguresView {
     }
 }
 
-/// Reads the position that a list continues after.
-fn cursor<T: std::str::FromStr>(given: Option<&Raw<Cursor>>) -> Result<Option<T>> {
-    let bad = |_| Error::invalid_field("after", "must be `next` of the previous page");
-    given.map(|it| it.text.parse().map_err(bad)).transpose()
-}
-
 /// What a page of a list asks for.
 type PageQuery = (Option<Raw<Cursor>>, Option<Raw<UpTo<PULL_LIMIT_MAX>>>);
 
@@ -133,7 +127,8 @@ async fn spans(
     subject: HistorySubject,
     (after, limit): PageQuery,
 ) -> Result<StretchReply<VerdictSpanView>, Failure> {
-    let (before, limit) = (cursor(after.as_ref())?, limit_up_to(limit.as_ref())?);
+    let (before, limit) =
+        (position(after.as_ref(), |it| it.parse().ok())?, limit_up_to(limit.as_ref())?);
     let (_, rows) = web.app.reach_any(by, client.read()?)?;
     let list = rows.read(move |snapshot: &ClientSnapshot| {
         let found = span::list(snapshot, &subject, before, limit as usize + 1)?;
@@ -215,7 +210,8 @@ impl History {
         after: Query<Option<Raw<Cursor>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<DayFiguresView>, Failure> {
-        let (before, limit) = (cursor(after.0.as_ref())?, limit_up_to(limit.0.as_ref())?);
+        let (before, limit) =
+            (position(after.0.as_ref(), |it| it.parse().ok())?, limit_up_to(limit.0.as_ref())?);
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let (catalog, today) = (web.app.catalog(), web.app.clock.now().day());
         let list = rows.read(move |snapshot: &ClientSnapshot| {

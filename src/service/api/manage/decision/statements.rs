@@ -12,7 +12,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::{Decide, ViewCompliance};
 use crate::api::wire::body::{Body, example};
 use crate::api::wire::framework::FrameworkName;
-use crate::api::wire::param::{self, Cursor, Id, Raw, Text, UpTo, limit_up_to, word};
+use crate::api::wire::param::{self, Cursor, Id, Raw, Text, UpTo, limit_up_to, position, word};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, StretchReply};
 use crate::api::wire::view::{
@@ -115,11 +115,6 @@ impl StatementView {
     }
 }
 
-fn cursor(given: Option<&Raw<Cursor>>) -> Result<Option<StatementNumber>> {
-    let bad = || Error::invalid_field("after", "must be `next` of the previous page");
-    given.map(|it| it.text.parse().map_err(|_| bad())).transpose()
-}
-
 /// Why a record was a mistake.
 #[derive(JsonSchema, Deserialize)]
 #[schemars(rename = "StatementUndo")]
@@ -166,7 +161,7 @@ impl Statements {
             subject: subject.0.map(|it| it.text),
             framework,
         };
-        let before = cursor(after.0.as_ref())?;
+        let before = position(after.0.as_ref(), |it| it.parse().ok())?;
         let limit = limit_up_to(limit.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let now = web.app.clock.now();
