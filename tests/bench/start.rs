@@ -4,7 +4,7 @@ use posture::app::event::cause::Cause;
 use posture::clock::Clock;
 use posture::id::ClientId;
 use posture::serve::CONTROL_SOCKET;
-use posture::store::global::client::{Client, ClientState};
+use posture::store::global::client::Client;
 use posture::store::{EngineOptions, Store, StoreOptions};
 
 use super::app;
@@ -63,7 +63,8 @@ fn fill(folder: &Folder) {
     let now = Clock::System.now();
     let store = Store::open(&options, now).unwrap();
     let ids: Vec<ClientId> = (0..N_CLIENTS).map(|_| ClientId::random()).collect();
-    let clients: Vec<Client> = ids.iter().zip(0..).map(|(id, n)| client(*id, n)).collect();
+    let clients: Vec<Client> =
+        ids.iter().zip(0..).map(|(id, n)| app::client(*id, n, now)).collect();
     let put_all = move |batch: &mut posture::store::Batch| {
         clients.iter().try_for_each(|it| batch.put_client(it))
     };
@@ -77,18 +78,4 @@ fn fill(folder: &Folder) {
     });
     drop(app);
     store.close();
-}
-
-fn client(id: ClientId, n: u32) -> Client {
-    let now = Clock::System.now();
-    Client {
-        id,
-        name: format!("Client {n:05}"),
-        industry: Some("Retail".to_owned()),
-        employee_count: Some(50),
-        settings: "{}".to_owned(),
-        state: ClientState::Active,
-        created_at: now,
-        updated_at: now,
-    }
 }

@@ -4,8 +4,10 @@ use posture::app::client::loss::LossModel;
 use posture::app::client::settings;
 use posture::app::{self, App};
 use posture::catalog::embedded;
-use posture::clock::Clock;
+use posture::clock::{Clock, Time};
+use posture::id::ClientId;
 use posture::store::Store;
+use posture::store::global::client::{Client, ClientState};
 
 /// As a configuration without options has it.
 pub(crate) fn open(store: &Store, clock: Clock) -> App {
@@ -28,4 +30,17 @@ pub(crate) fn open(store: &Store, clock: Clock) -> App {
     };
     let sealer = posture::secret::Sealer::random();
     App::open(store.clone(), embedded().unwrap(), sealer, clock, options).unwrap()
+}
+
+pub(crate) fn client(id: ClientId, n: u32, now: Time) -> Client {
+    Client {
+        id,
+        name: format!("Client {n:05}"),
+        industry: Some("Retail".to_owned()),
+        employee_count: Some(50),
+        settings: "{}".to_owned(),
+        state: ClientState::Active,
+        created_at: now,
+        updated_at: now,
+    }
 }

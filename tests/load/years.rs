@@ -16,7 +16,7 @@ use posture::engine::fact::{Observation, Subject, Verdict};
 use posture::engine::severity::Severity;
 use posture::id::{ClientId, ImportId};
 use posture::import::fold::Folded;
-use posture::store::global::client::{Client, ClientState};
+use posture::store::global::client::Client;
 use posture::store::{ClientSnapshot, Store, StoreOptions};
 
 use crate::app;
@@ -80,7 +80,8 @@ fn live(
     let clock = Clock::manual(start);
     let store = Store::open(&options, start).unwrap();
     let ids: Vec<ClientId> = (0..n_clients).map(|_| ClientId::random()).collect();
-    let clients: Vec<Client> = ids.iter().zip(0..).map(|it| client(it, start)).collect();
+    let clients: Vec<Client> =
+        ids.iter().zip(0..).map(|(id, n)| app::client(*id, n, start)).collect();
     store.write_now(move |it| clients.iter().try_for_each(|one| it.put_client(one))).unwrap();
     let app = Arc::new(app::open(&store, clock.clone()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -222,17 +223,4 @@ fn intake(source: &str, id: ImportId, observations: Vec<Observation>, at: Time) 
     };
     let lists = Lists { scope, at, complete: true, ..Lists::default() };
     Intake { seen_at: at, lists: Some(lists), ..Intake::of(run, folded) }
-}
-
-fn client((id, n): (&ClientId, u32), now: Time) -> Client {
-    Client {
-        id: *id,
-        name: format!("Client {n:05}"),
-        industry: Some("Retail".to_owned()),
-        employee_count: Some(50),
-        settings: "{}".to_owned(),
-        state: ClientState::Active,
-        created_at: now,
-        updated_at: now,
-    }
 }

@@ -120,12 +120,11 @@ pub fn list_days(
     let began = scores.last().map(|(id, _)| id.day());
     let first = began.into_iter().chain(earlier.keys().next().copied()).min();
     let Some(first) = first else { return Ok(Vec::new()) };
-    let last = before.map_or(Some(today), |it| it.checked_sub(1)).unwrap_or(0).min(today);
+    let last = before.map_or(today, |it| it.saturating_sub(1)).min(today);
     let days = (first..=last).rev().take(limit as usize);
-    let is_recorded = |day: u32| began.is_some_and(|it| it <= day);
     let figures = days.map(|day| DayFigures {
         day,
-        score: match at_end_of(&scores, day).filter(|_| is_recorded(day)) {
+        score: match at_end_of(&scores, day) {
             Some(it) => it.score,
             None => earlier.range(..=day).next_back().map(|(_, it)| *it),
         },

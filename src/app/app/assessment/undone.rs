@@ -24,7 +24,7 @@ pub(super) fn was_all(
 ) -> Result<bool> {
     let Cause::Undo(undone) = cause else { return Ok(false) };
     let is_left = !seen.observations.is_empty() || !statements.attested.is_empty();
-    if is_left || rows.has_day_before(now.plus_days(-OBSERVATION_DAYS))? {
+    if is_left || rows.find_day_before(now.plus_days(-OBSERVATION_DAYS))?.is_some() {
         return Ok(false);
     }
     let counts = |it: &Import| {

@@ -248,10 +248,8 @@ impl<R: Rows> ClientTransaction<R> {
     /// All observations of what this key names, newest first.
     pub fn list_observations_like(&self, key: &ObservationKey) -> Result<Vec<Observation>> {
         let mut all = self.list_counted(&group_key(key))?;
-        let mut past = self.list_past(Some(key))?;
-        past.sort_unstable_by_key(|it| (Reverse(it.observed_at), it.import));
-        all.extend(past);
-        all.sort_by_key(|it| Reverse(it.observed_at));
+        all.extend(self.list_past(Some(key))?);
+        all.sort_unstable_by_key(|it| (Reverse(it.observed_at), it.import));
         Ok(all)
     }
 

@@ -40,11 +40,6 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(self.rows.list_rows(&HISTORY.name(self.client), &older, 1)?.pop())
     }
 
-    /// Whether a score is kept of a UTC day before that of `time`.
-    pub fn has_day_before(&self, time: Time) -> Result<bool> {
-        Ok(self.find_day_before(time)?.is_some())
-    }
-
     /// Newest first.
     pub fn list_moves(&self, limit: u32) -> Result<Vec<ScoreMove>> {
         self.list_some(HISTORY, &RowKey::of(HISTORY_MOVE), limit as usize)
