@@ -214,6 +214,7 @@ impl Service {
             msp_id: None,
             public_url: None,
             settings: posture::app::client::settings::Defaults::default(),
+            events_days: 90,
             loss: posture::app::client::loss::LossModel::default(),
             webhooks: posture::app::webhook::delivery::DeliveryOptions::default(),
             scan: posture::app::scan::request::ScanOptions::default(),

@@ -82,7 +82,7 @@ fn json_is_the_api_s_own_answer() {
     let made = folder.json(&["client", "add", "--name", "Beta"]);
     assert_eq!(made["data"]["name"], "Beta");
     let id = made["data"]["id"].as_str().unwrap();
-    assert_eq!(folder.json(&["client", "remove", id, "--yes"]), json!({ "data": null }));
+    assert!(folder.json(&["client", "remove", id, "--yes"])["data"]["finishedAt"].is_string());
     let issued = folder.json(&["key", "issue", "--name", "k", "--scope", "read:clients"]);
     assert!(issued["data"]["key"].as_str().unwrap().starts_with("service_"));
     let id = issued["data"]["id"].as_str().unwrap();

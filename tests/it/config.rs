@@ -60,6 +60,9 @@ fn the_defaults_are_those_of_the_manual() {
     assert_eq!(it.webhooks.retention_days, 30);
     assert_eq!(it.assessment.stale_asset_days, 30);
     assert_eq!((it.assessment.dormant_after_days, it.assessment.evidence_warning_days), (90, 30));
+    let retention = it.retention;
+    let days = (retention.statements, retention.observations, retention.events);
+    assert_eq!(days, (2_557, 730, 90));
     let (assessment, loss) = (it.assessment, LossModel::default());
     let costs = (assessment.record_cost, assessment.downtime_cost_per_hour);
     assert_eq!((costs, assessment.downtime_hours), ((160, 5_000), 72));
@@ -131,6 +134,7 @@ fn every_key_is_taken_from_the_file() {
          evidence_warning_days = 4\nrecord_cost = 0\ndowntime_cost_per_hour = 1_000_000_000\n\
          downtime_hours = 8_760\nincidents_per_1000 = { default = 1_000 }\n\
          [assessment.records_per_employee]\nDefault = 0\n\"Dental Care\" = 1_000_000\n\
+         [retention]\nstatements_days = 0\nobservations_days = 30\nevents_days = 3_650\n\
          [import]\nwatch = \"inbox\"\n[backup]\nevery_h = 744\nkeep = 1_000\nafter_command = [\"cp\", \"{file}\", \"/mnt\"]\n\
          recipients = [\"age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa\"]\n\
          [connect]\ndns_server = \"127.0.0.1:5353\"\nallow_http_networks = [\"10.0.0.0/8\"]\n\
@@ -146,30 +150,30 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.server.trusted_proxies, proxies);
     assert_eq!(options.server.connections_per_address, 8);
     assert_eq!((options.data.dir.as_path(), options.data.cache_mib), (Path::new("d"), 16));
-    assert_eq!(options.msp.id.as_deref(), Some("Ä-1"));
-    assert_eq!(options.msp.name.as_deref(), Some("Ä GmbH"));
-    assert_eq!(options.msp.logo.as_deref(), Some(Path::new("l.png")));
-    assert_eq!(options.msp.language, posture::paper::Language::French);
+    let msp = &options.msp;
+    assert_eq!((msp.id.as_deref(), msp.name.as_deref()), (Some("Ä-1"), Some("Ä GmbH")));
+    let logo = Some(Path::new("l.png"));
+    assert_eq!((msp.logo.as_deref(), msp.language), (logo, posture::paper::Language::French));
     assert_eq!(options.auth.require_mfa, [Role::Admin, Role::Viewer]);
-    assert!(!options.scan.allow_attached);
+    assert!(!options.scan.allow_attached && options.webhooks.retry_gaps_s == [0, 0]);
     assert_eq!(options.scan.allowed_networks, ["10.1.0.0/16".parse().unwrap()]);
-    assert_eq!(options.webhooks.retry_gaps_s, [0, 0]);
-    assert_eq!(options.assessment.downtime_cost_per_hour, 1_000_000_000);
-    assert_eq!(options.assessment.downtime_hours, 8_760);
+    let kept = &options.retention;
+    assert_eq!((kept.statements, kept.observations, kept.events), (0, 30, 3_650));
+    let loss = &options.assessment;
+    assert_eq!((loss.downtime_cost_per_hour, loss.downtime_hours), (1_000_000_000, 8_760));
     assert_eq!(options.assessment.incidents_per_1000.default, 1_000);
     let records = &options.assessment.records_per_employee;
     assert_eq!((records.default, records.named["dental care"]), (0, 1_000_000));
     assert_eq!((options.log.level, options.log.format), (LogLevel::Trace, LogFormat::Json));
     let shown = show(&options);
-    for line in shown.lines().filter(|it| it.contains(" = ")) {
-        assert!(line.contains("  # posture.toml:"), "a default is left: {line}");
-    }
+    let is_left = |it: &&str| it.contains(" = ") && !it.contains("  # posture.toml:");
+    assert_eq!(shown.lines().find(is_left), None, "a default is left");
     let n_keys = shown.lines().filter(|it| it.contains(" = ")).count();
     assert_eq!((options.backup.every_h, options.backup.keep), (744, 1_000));
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
     assert_eq!(options.import.watch.as_deref(), Some(Path::new("inbox")));
-    assert_eq!(n_keys, 66);
+    assert_eq!(n_keys, 69);
     let mail = options.mail.unwrap();
     assert_eq!((&*mail.host, mail.port, mail.tls), ("::1", 25, MailTls::None));
     assert_eq!((mail.from.name.as_deref(), mail.from.email.as_ref()), (Some("Ä"), "a@b.example"));
@@ -292,6 +296,9 @@ fn a_wrong_value_is_refused_with_its_rule() {
         ("webhooks", "retry_gaps_s = []", "must have 1 to 20 items, not 0".to_owned()),
         ("webhooks", "retry_gaps_s = [0, 604_801]", "must be 0 to 604800, not 604801".to_owned()),
         ("assessment", "stale_asset_days = 3651", "must be 1 to 3650, not 3651".to_owned()),
+        ("retention", "statements_days = 364", "must be 0, or 365 to 36500, not 364".to_owned()),
+        ("retention", "observations_days = 29", "must be 0, or 30 to 36500, not 29".to_owned()),
+        ("retention", "events_days = 0", "must be 7 to 3650, not 0".to_owned()),
         (
             "assessment",
             "record_cost = 1_000_000_001",

@@ -18,6 +18,7 @@ pub(crate) fn open(store: &Store, clock: Clock) -> App {
         msp_id: None,
         public_url: None,
         settings: settings::Defaults::default(),
+        events_days: 90,
         loss: LossModel::default(),
         webhooks: app::webhook::delivery::DeliveryOptions::default(),
         scan: app::scan::request::ScanOptions::default(),

@@ -214,8 +214,8 @@ fn days_and_moves_come_newest_first_and_old_ones_go() {
     assert_eq!(days(), [53, 52, 50], "the last of each day");
     assert_eq!(moves(), [53, 52, 51, 50]);
     assert_eq!(rows.snapshot().unwrap().list_days(1).unwrap().len(), 1);
-    let more = rows.write_now(|batch| batch.remove_history_before(noon().plus_days(1), 10));
-    assert!(!more.unwrap());
+    let removed = rows.write_now(|batch| batch.remove_history_before(noon().plus_days(1), 10));
+    assert_eq!(removed.unwrap(), 2, "a day and a move");
     assert_eq!((days(), moves()), (vec![53, 52], vec![53, 52, 51]));
 }
 

@@ -81,7 +81,7 @@ fn what_is_kept_says_what_was_true_at_the_end_of_each_day() {
         for removed in [0, 5, 8] {
             let before = noon().plus_days(removed);
             let remove = move |it: &mut ClientBatch<'_>| it.remove_change_points_before(before, 7);
-            while rows.write_now(remove).unwrap() {}
+            while rows.write_now(remove).unwrap() == 7 {}
             for (day, verdicts) in ends.range(before.day()..) {
                 for _ in 0..20 {
                     let position = usize::try_from(random.below(N_POSITIONS as u64)).unwrap();

@@ -76,6 +76,8 @@ pub struct AppOptions {
     /// The public address of this installation, without a slash at its end. If it is set, events contain links.
     pub public_url: Option<String>,
     pub settings: client::settings::Defaults,
+    /// How long events and changes of requirements are kept.
+    pub events_days: u32,
     pub loss: client::loss::LossModel,
     pub webhooks: webhook::delivery::DeliveryOptions,
     pub scan: scan::request::ScanOptions,

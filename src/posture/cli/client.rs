@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, value_parser};
 use serde_json::{Map, Value, json};
 
-use super::call::{Call, ServerSession, with_session};
-use super::option::{body, clearable, references, require_change};
+use super::call::{Call, ServerSession, encoded, with_session};
+use super::option::{body, clearable, moment, references, require_change};
 use super::{client_name, input, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::page::LIMIT_MAX;
 
+/// Its assessments ask for artifacts of six years.
+const CMMC_L2: &str = "CMMC_L2";
 const REFERENCES: &str = "externalReferences";
 
 #[derive(Debug, Subcommand)]
@@ -54,7 +56,34 @@ Example:
     },
     /// Change a client.
     Set(ClientSetArgs),
-    /// Erase a client and all of its data. Only a backup can bring it back.
+    /// Place a hold on a client: nothing about it is removed, by age or by erasing it.
+    #[command(after_help = "\
+A hold that stands is replaced. The assessment for CMMC keeps artifacts for six years.
+
+Examples:
+  posture client hold 'Acme Ltd' --note 'Litigation, case 4711'
+  posture client hold 'Acme Ltd' --note '32 CFR 170.17: six years' --until 2032-12-31")]
+    Hold {
+        /// Name or id of the client.
+        client: String,
+        /// Why.
+        #[arg(long, value_name = "TEXT")]
+        note: String,
+        /// When the hold ends by itself. Default: it does not.
+        #[arg(long, value_name = "DATE")]
+        until: Option<String>,
+    },
+    /// Lift the hold of a client.
+    Release {
+        /// Name or id of the client.
+        client: String,
+        /// Why.
+        #[arg(long, value_name = "TEXT")]
+        note: String,
+    },
+    /// List the clients that were erased: receipts with digests and counts, newest first.
+    Erasures,
+    /// Erase a client and all of its data. Only a backup can bring it back. Prints a receipt.
     Remove {
         /// Name or id of the client.
         client: String,
@@ -143,7 +172,11 @@ pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Resul
             let id = client_name::find(session, &args.client).await?;
             let path = format!("/api/clients/{id}");
             let answer = session.call(Call::of("PATCH", path, &body)).await?;
-            show(json, &answer)
+            show(json, &answer)?;
+            if args.settings.iter().any(|it| it.starts_with("frameworks=")) {
+                offer_hold(&answer["data"]);
+            }
+            Ok(())
         }
         ClientCommand::Remove { client, yes } => {
             if !yes {
@@ -153,9 +186,37 @@ pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Resul
             }
             let path = client_name::path(session, &client).await?;
             let answer = session.call(Call::delete(path)).await?;
-            print::done(json, &answer, &format!("erased client {client}"))
+            show_erasure(json, &answer)
+        }
+        ClientCommand::Hold { client, note, until } => {
+            let until = until.as_deref().map(moment).transpose()?.map(Value::from);
+            let note = Some(json!(note));
+            let hold = body(vec![("reason", note), ("until", until)]);
+            let path = client_name::path(session, &client).await?;
+            let call = Call::of("PUT", format!("{path}/hold"), &hold);
+            show(json, &session.call(call).await?)
+        }
+        ClientCommand::Release { client, note } => {
+            let path = client_name::path(session, &client).await?;
+            let query = format!("?reason={}", encoded(&note));
+            show(json, &session.call(Call::delete(format!("{path}/hold{query}"))).await?)
+        }
+        ClientCommand::Erasures => {
+            list_erasures(json, &session.list("/api/erasures", LIMIT_MAX).await?)
         }
     })
+}
+
+/// What CMMC asks of artifacts cannot be met later: what was removed by then is gone.
+fn offer_hold(client: &Value) {
+    let frameworks = print::rows(&client["settings"]["frameworks"]);
+    if frameworks.iter().any(|it| it == CMMC_L2) && client["hold"].is_null() {
+        let name = print::cell(&client["name"]);
+        print::warn(&format!(
+            "CMMC keeps artifacts for six years (32 CFR 170.17), and results that newer ones replaced are removed sooner. Keep all with\n  \
+             posture client hold '{name}' --note '32 CFR 170.17' --until DATE"
+        ));
+    }
 }
 
 async fn add(session: &ServerSession, json: bool, args: &ClientAddArgs) -> Result<()> {
@@ -241,6 +302,7 @@ fn show(json: bool, answer: &Value) -> Result<()> {
         return print::json(answer);
     }
     let mut client = answer["data"].clone();
+    client["hold"] = print::given("", &client["hold"], hold).into();
     client["references"] = json!(print::references(&client[REFERENCES]));
     let profile = client["settings"]["profile"].take();
     for usage in ["used", "unused"] {
@@ -267,8 +329,52 @@ fn show(json: bool, answer: &Value) -> Result<()> {
             ("uses", "used"),
             ("does not use", "unused"),
             ("settings", "settings"),
+            ("hold", "hold"),
         ],
     )
+}
+
+fn hold(it: &Value) -> String {
+    let until = print::given(" until ", &it["until"], print::day);
+    let [reason, by, since] = ["reason", "by", "since"].map(|name| print::cell(&it[name]));
+    format!("{reason} (by {by}, {since}{until})")
+}
+
+fn counts(it: &Value) -> String {
+    let all = it["counts"].as_object().into_iter().flatten();
+    let some = all.filter(|(_, n)| **n != 0).map(|(what, n)| format!("{n} {what}"));
+    some.collect::<Vec<_>>().join(", ")
+}
+
+fn show_erasure(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    let mut receipt = answer["data"].clone();
+    receipt["counts"] = json!(counts(&answer["data"]));
+    receipt["evidence"] = json!(print::rows(&receipt["evidenceSha256"]).len());
+    print::fields(
+        &receipt,
+        &[
+            ("erased", "finishedAt"),
+            ("by", "by"),
+            ("SHA-256 of its id", "clientSha256"),
+            ("there was", "counts"),
+            ("SHA-256 of statements", "statementsSha256"),
+            ("evidence with SHA-256", "evidence"),
+            ("backups have it until", "backupsUntil"),
+        ],
+    )
+}
+
+fn list_erasures(json: bool, all: &[Value]) -> Result<()> {
+    let heading =
+        ["BEGUN", "FINISHED", "BY", "SHA-256 OF ITS ID", "BACKUPS HAVE IT UNTIL", "THERE WAS"];
+    print::list(json, all, ("no client was erased", &heading), |it| {
+        let names = ["begunAt", "finishedAt", "by", "clientSha256", "backupsUntil"];
+        let cells = names.map(|name| print::cell(&it[name]));
+        cells.into_iter().chain([counts(it)]).collect()
+    })
 }
 
 fn imported(json: bool, answer: &Value) -> Result<()> {

@@ -31,6 +31,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::app::client::retention::Retention;
 use crate::app::report::document::Letterhead;
 use crate::bounded_file;
 use crate::config::{self, CertificateConfig, Config, LoginConfig};
@@ -296,7 +297,12 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
                 dormant_after_days: days(assessment.dormant_after_days),
                 evidence_warning_days: days(assessment.evidence_warning_days),
                 stale_asset_days: days(assessment.stale_asset_days),
+                retention: Retention {
+                    statements_days: days(options.retention.statements),
+                    observations_days: days(options.retention.observations),
+                },
             },
+            events_days: options.retention.events,
             loss: loss_model(assessment),
             webhooks: webhook_options(&options.webhooks)?,
             scan: crate::app::scan::request::ScanOptions {

@@ -13,9 +13,11 @@ use super::oidc::{OidcConfig, oidc};
 use super::reader::{ConfigReader, Setting};
 use super::rule::{
     ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, origins,
-    path, public_url, recipient, socket_addr,
+    path, public_url, recipient, socket_addr, zero_or,
 };
+use crate::app::client::retention::{OBSERVATIONS_DAYS, STATEMENTS_DAYS};
 use crate::app::setting::{BACKUP_HOURS, Configured, LANGUAGES, MSP_NAME_CHARS, N_BACKUPS};
+use crate::app::upkeep::EVENTS_DAYS;
 use crate::paper::Language;
 use crate::store::global::user::Role;
 use crate::toml_reader::{Problem, list, number, text, word};
@@ -79,6 +81,7 @@ pub struct Config {
     pub scan: ScanConfig,
     pub webhooks: WebhookConfig,
     pub assessment: Assessment,
+    pub retention: RetentionConfig,
     pub import: ImportConfig,
     pub backup: BackupConfig,
     pub connect: ConnectConfig,
@@ -214,6 +217,14 @@ pub struct Assessment {
     pub downtime_cost_per_hour: u64,
 }
 
+/// How long what ended is kept, in days. 0: it is never removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetentionConfig {
+    pub statements: u32,
+    pub observations: u32,
+    pub events: u32,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportConfig {
     /// The folder whose files are imported. `None`: there is none.
@@ -323,6 +334,7 @@ impl Config {
             scan: scan(&mut it),
             webhooks: webhooks(&mut it),
             assessment: assessment(&mut it),
+            retention: retention(&mut it),
             import: ImportConfig { watch: it.find("import.watch", path) },
             backup: backup(&mut it),
             connect: connect(&mut it),
@@ -454,6 +466,14 @@ fn assessment(it: &mut ConfigReader<'_>) -> Assessment {
         record_cost: it.get("assessment.record_cost", number(DOLLARS)),
         downtime_hours: it.get("assessment.downtime_hours", number(HOURS)),
         downtime_cost_per_hour: it.get("assessment.downtime_cost_per_hour", number(DOLLARS)),
+    }
+}
+
+fn retention(it: &mut ConfigReader<'_>) -> RetentionConfig {
+    RetentionConfig {
+        statements: it.get("retention.statements_days", zero_or(STATEMENTS_DAYS)),
+        observations: it.get("retention.observations_days", zero_or(OBSERVATIONS_DAYS)),
+        events: it.get("retention.events_days", number(EVENTS_DAYS)),
     }
 }
 

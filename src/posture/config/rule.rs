@@ -33,6 +33,21 @@ const ANY_INDUSTRY: &str = "default";
 /// Longer tables of origins are refused.
 const N_ORIGINS_MAX: usize = 64;
 
+/// Zero, or an integer of a range.
+pub(super) fn zero_or(range: RangeInclusive<u32>) -> impl Fn(&Value<'_>) -> Ruled<u32> {
+    move |value| {
+        let given = number(0..=u32::MAX)(value);
+        match given {
+            Ok(0) => Ok(0),
+            Ok(it) if !range.contains(&it) => wrong(
+                value,
+                format!("must be 0, or {} to {}, not {it}", range.start(), range.end()),
+            ),
+            other => other,
+        }
+    }
+}
+
 /// A table of origins, such as `https://api.example`, and the origins to use instead.
 pub(super) fn origins(value: &Value<'_>) -> Ruled<BTreeMap<String, String>> {
     let table = table(value)?;

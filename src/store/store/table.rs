@@ -89,14 +89,14 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_RUN`], import. Value: `RunRecord`. Until the run is finished.
 /// Key: [`FACT_STEP`], import, number. Value: `Step`. Invariant: the run is there.
 /// Key: [`FACT_UNCOUNTED`], import. Value: nothing. Invariant: the run is there.
-/// Key: [`FACT_STATEMENT`], number (falling). Value: `StatementRecord`. Never changed.
+/// Key: [`FACT_STATEMENT`], number (falling). Value: `StatementRecord`. Never changed; removed once what it says ended long ago.
 /// Key: [`FACT_STATEMENT_TOPIC`], topic, number (falling). Value: nothing. Invariant: one for each record. [`FACT_ATTESTATION`],
 /// [`FACT_DECISION`], acceptances and the profile hold what the records say that counts. Maintained by `log.rs`.
 /// Key: [`FACT_STATEMENT_STANDING`], topic. Value: u64, the number of the statement that counts until it expires. None: none does.
 /// Key: [`FACT_STATEMENT_COUNT`]. Value: u64, the number of the newest record. None: the log has not begun.
 /// Key: [`FACT_PAST`], as of [`FACT_OBSERVATION`] up to the check, digest, number (falling). Value: an observation that newer ones
 /// took the place of, and when it was made. None of the same time and import is in the log.
-/// Key: [`FACT_WORDING`], SHA-256. Value: the text. Never changed.
+/// Key: [`FACT_WORDING`], SHA-256. Value: the text. Never changed; removed with the last record that refers to it.
 pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: ClientPart::Posture };
 pub(super) const FACT_VERSION: u8 = 1;
 pub(super) const FACT_OBSERVATION: u8 = 2;
@@ -476,6 +476,11 @@ pub(super) const ANSWER_TIMES: &str = "answer_times";
 /// Key: sequence. Value: `AuditEntry`. Invariant: sequences rise by one; each hash covers the one before it; the last is
 /// never removed.
 pub(super) const AUDIT: &str = "audit";
+
+/// Receipts of clients that were erased.
+///
+/// Key: SHA-256 of the client's id. Value: `ErasureReceipt`.
+pub(super) const ERASURES: &str = "erasures";
 
 /// Figures per client, for sums over all clients.
 ///

@@ -107,6 +107,7 @@ pub fn options(dir: &Path) -> ServeOptions {
             msp_id: Some("msp-test".to_owned()),
             public_url: None,
             settings: posture::app::client::settings::Defaults::default(),
+            events_days: 90,
             loss: posture::app::client::loss::LossModel::default(),
             webhooks: posture::app::webhook::delivery::DeliveryOptions::default(),
             scan: posture::app::scan::request::ScanOptions::default(),

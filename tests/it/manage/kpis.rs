@@ -245,7 +245,7 @@ impl World {
             }
             10 => {
                 if self.pick(4) == 0 {
-                    assert_eq!(self.posture.operator("DELETE", &path, &Value::Null).status, 204);
+                    assert_eq!(self.posture.operator("DELETE", &path, &Value::Null).status, 200);
                     self.clients.remove(index);
                     self.add_client();
                 }

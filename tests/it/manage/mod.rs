@@ -23,6 +23,7 @@ mod export;
 mod facts;
 mod framework_documents;
 mod history;
+mod holds;
 mod imports;
 mod keys;
 mod kpis;
@@ -136,6 +137,12 @@ fn posted(posture: &Posture, path: &str, body: &Value) -> Value {
     let answer = posture.operator("POST", path, body);
     assert_eq!(answer.status, 201, "{path}: {}", answer.text());
     answer.json()["data"].clone()
+}
+
+/// What a key asks of the management API.
+fn by_key(posture: &Posture, key: &str, method: &str, path: &str, body: &Value) -> Answer {
+    let headers = [("X-API-Key", key), ("Content-Type", "application/json")];
+    crate::harness::send(posture.address, method, path, &headers, body.to_string().as_bytes())
 }
 
 /// Undoes an import.

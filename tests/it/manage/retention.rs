@@ -40,6 +40,8 @@ fn imports(posture: &Posture, client: &str, query: &str) -> (Vec<Value>, Value) 
 fn an_import_is_removed_once_all_of_its_results_were_replaced() {
     let posture = Posture::start();
     let client = posture.client("A");
+    let own = json!({"settings": {"retention": {"observationsDays": KEPT_DAYS}}});
+    patched(&posture, &format!("/api/clients/{client}"), &own);
     let replaced = seen(&posture, &client, "x", (1, 0));
     let failing = seen(&posture, &client, "y", (0, 1));
     let file = prowler(super::GOOD);

@@ -2,13 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::by_key;
 use super::scans::{loopback, start};
-use crate::harness::{Answer, Posture};
-
-fn by_key(posture: &Posture, key: &str, method: &str, path: &str, body: &Value) -> Answer {
-    let headers = [("X-API-Key", key), ("Content-Type", "application/json")];
-    crate::harness::send(posture.address, method, path, &headers, body.to_string().as_bytes())
-}
+use crate::harness::Posture;
 
 #[test]
 fn who_is_limited_to_a_client_has_only_its_networks_scanned() {

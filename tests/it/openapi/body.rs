@@ -332,7 +332,7 @@ fn bodies_are_read_as_they_are_documented() {
             walk_conditions(&trial, &body);
         }
     }
-    assert_eq!(n_bodies, 47);
+    assert_eq!(n_bodies, 48);
     let lies = lies.into_inner();
     assert!(lies.is_empty(), "{}", lies.join("\n"));
 }

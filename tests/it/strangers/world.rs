@@ -50,7 +50,7 @@ pub(crate) fn in_order(mut operations: Vec<Operation>) -> Vec<Operation> {
         | "remove_evidence"
         | "remove_connection"
         | "remove_report_schedule" => 2,
-        "undo_import" => 1,
+        "undo_import" | "lift_hold" => 1,
         _ => 0,
     });
     operations
@@ -247,6 +247,7 @@ impl World {
         client: &str,
     ) -> (String, Vec<u8>) {
         let path = self.path(operation, id, client);
+        let path = if operation.id == "lift_hold" { path + "?reason=over" } else { path };
         let body = match operation.id.as_str() {
             "create_asset" => asset(id.unwrap_or(client)),
             "update_asset" => json!({"owner": "Ada"}),
@@ -257,6 +258,7 @@ impl World {
             "rotate_key" => json!({"graceS": 60}),
             "push_facts" => json!({"source": "test"}),
             "attest_control" => json!({"status": "partial", "reason": "seen", "by": "Ada"}),
+            "place_hold" => json!({"reason": "a case"}),
             "undo_statement" => json!({"reason": "not this client"}),
             "decide_requirement" => {
                 json!({"decision": "out_of_scope", "reason": "none here", "by": "Ada"})

@@ -258,7 +258,8 @@ pub fn plan(
     );
     let mut stored = StoredPosture::read(rows, &subject.catalog)?;
     let is_shown = posture.has_evidence || stored.score.is_none();
-    let ends_score = !is_shown && undone::was_all(rows, cause, (seen, statements), now)?;
+    let term = (subject.retention, now);
+    let ends_score = !is_shown && undone::was_all(rows, cause, (seen, statements), term)?;
     let changes = stored.difference(subject, &posture, ends_score);
     let score = next_score(&stored, &posture, cause, now);
     let is_undo = matches!(cause, Cause::Undo(_));

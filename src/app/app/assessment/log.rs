@@ -267,6 +267,10 @@ pub(in crate::app) fn of_answer(usage: &Usage, at: Time) -> Content {
     content(answer, at, until)
 }
 
+pub(in crate::app) fn of_hold(at: Time, until: Option<Time>) -> Content {
+    content(StatedAnswer::Held, at, until)
+}
+
 /// Returns the attestation that a record holds. `None`: it holds something else.
 pub(in crate::app) fn attested_of(record: &StatementRecord) -> Option<Attested> {
     let (Topic::Control(control), Some(content)) = (&record.topic, record.content()) else {
@@ -329,7 +333,7 @@ pub(in crate::app) fn wording(catalog: &Catalog, topic: &Topic) -> Option<String
             let row = framework.rows.iter().find(|it| it.reference == *reference)?;
             Some(format!("{}\n{}", row.title, row.description))
         }
-        Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) => None,
+        Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) | Topic::Hold => None,
     }
 }
 

@@ -169,7 +169,7 @@ impl Statements {
             Topic::Requirement { framework, reference } => {
                 self.decisions.retain(|it| !it.is_about(*framework, reference));
             }
-            Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) => (),
+            Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) | Topic::Hold => (),
         }
     }
 }
@@ -226,7 +226,7 @@ fn remove_about(batch: &mut ClientBatch<'_>, topic: &Topic) -> Result<()> {
         Topic::Requirement { framework, reference } => {
             batch.remove_row_decision(*framework, reference).map(|_| ())
         }
-        Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) => Ok(()),
+        Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) | Topic::Hold => Ok(()),
     }
 }
 

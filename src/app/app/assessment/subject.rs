@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::app::App;
+use crate::app::client::retention::Retention;
 use crate::app::client::settings::Settings;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::Profile;
@@ -22,6 +23,7 @@ pub struct AssessmentInput {
     /// The frameworks that the client must meet. Nothing is announced about others.
     pub frameworks: Vec<FrameworkId>,
     pub evidence_warning_days: u16,
+    pub retention: Retention,
     rows: ClientStore,
 }
 
@@ -52,6 +54,7 @@ impl App {
             thresholds: settings.score_thresholds(),
             frameworks: settings.frameworks(),
             evidence_warning_days: settings.evidence_warning_days(&self.options.settings),
+            retention: settings.retention(&self.options.settings),
             rows: self.store.client_store(id),
         })
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::app::assessment::statement::Statements;
+use crate::app::client::retention::Retention;
 use crate::app::event::cause::{Cause, Undone};
 use crate::clock::Time;
 use crate::engine::fact::SourceFacts;
@@ -11,8 +12,8 @@ use crate::store::ClientSnapshot;
 use crate::store::per_client::import::Import;
 use crate::store::per_client::statement::{Deed, Fate, StatementRecord, Topic, fates};
 
-/// How long what sources saw is kept once newer results took its place.
-pub(in crate::app) const OBSERVATION_DAYS: i64 = 396;
+/// How long releases before 2026-12 kept what sources saw.
+const EARLIER_DAYS: i64 = 396;
 
 /// Returns true if what is undone now was the last thing that ever showed evidence. Once something may have been removed
 /// by retention it is false for good: nobody can say any more what it showed.
@@ -20,11 +21,13 @@ pub(super) fn was_all(
     rows: &ClientSnapshot,
     cause: &Cause,
     (seen, statements): (&SourceFacts, &Statements),
-    now: Time,
+    (retention, now): (Retention, Time),
 ) -> Result<bool> {
     let Cause::Undo(undone) = cause else { return Ok(false) };
     let is_left = !seen.observations.is_empty() || !statements.attested.is_empty();
-    if is_left || rows.find_day_before(now.plus_days(-OBSERVATION_DAYS))?.is_some() {
+    let earlier = now.plus_days(-EARLIER_DAYS);
+    let kept_from = retention.observations_before(now).map_or(earlier, |it| it.max(earlier));
+    if is_left || rows.find_day_before(kept_from)?.is_some() {
         return Ok(false);
     }
     let counts = |it: &Import| {

@@ -57,6 +57,13 @@ impl App {
         Ok(())
     }
 
+    /// When the last scheduled backup that has what is there now will be removed. `None`: there is no schedule.
+    pub(in crate::app) fn backups_until(&self, now: Time) -> Option<Time> {
+        let settings = self.backup_settings();
+        settings.dir.as_ref()?;
+        Some(now.plus_s(i64::from(settings.keep) * i64::from(settings.every_h) * S_PER_H))
+    }
+
     /// When the next scheduled backup is due, if the last one was made then.
     pub(super) fn next_backup_at(&self, last: Option<Time>) -> Option<Time> {
         let settings = self.backup_settings();

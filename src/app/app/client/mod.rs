@@ -2,6 +2,7 @@
 
 pub mod directory;
 pub mod loss;
+pub mod retention;
 pub mod settings;
 
 use std::collections::HashMap;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ipnetwork::IpNetwork;
 use serde_json::{Map, Value, json};
 
+use crate::app::client::retention::{RETENTION, Retention};
 use crate::app::input::refuse_invisible;
 use crate::auth::network;
 use crate::clock::Time;
@@ -36,11 +37,17 @@ pub struct Defaults {
     pub dormant_after_days: u16,
     pub evidence_warning_days: u16,
     pub stale_asset_days: u16,
+    pub retention: Retention,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self { dormant_after_days: 90, evidence_warning_days: 30, stale_asset_days: 30 }
+        Self {
+            dormant_after_days: 90,
+            evidence_warning_days: 30,
+            stale_asset_days: 30,
+            retention: Retention::default(),
+        }
     }
 }
 
@@ -133,6 +140,13 @@ impl Settings {
         self.days("dormantAfterDays", defaults.dormant_after_days)
     }
 
+    /// Returns how long what ended is kept.
+    #[must_use]
+    pub fn retention(&self, defaults: &Defaults) -> Retention {
+        let given = self.0.get(RETENTION).map(Retention::given).unwrap_or_default();
+        given.over(defaults.retention)
+    }
+
     /// Returns the names of sanctioned apps, in lower case.
     #[must_use]
     pub fn sanctioned_apps(&self) -> Vec<String> {
@@ -169,6 +183,7 @@ impl Settings {
         shown.insert("tags".into(), json!([]));
         shown.insert(SCAN_NETWORKS.into(), json!([]));
         shown.extend(self.0.clone());
+        shown.insert(RETENTION.into(), self.retention(defaults).shown());
         Value::Object(shown)
     }
 }
@@ -208,6 +223,7 @@ pub fn change(
             PROFILE => merged_profile(settings.get(PROFILE), value, catalog, by, now)?,
             "scoreThresholds" => thresholds(value)?,
             "dormantAfterDays" | "evidenceWarningDays" | "staleAssetDays" => days(name, value)?,
+            RETENTION => Retention::checked(value).map_err(|rule| refused(RETENTION, rule))?,
             "frameworks" => frameworks(value, catalog)?,
             "sanctionedApps" => texts(name, value)?,
             "tags" => tags(value)?,

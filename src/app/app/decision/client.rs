@@ -18,16 +18,15 @@ use crate::blocking;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
+use crate::store::global::client::receipt::ErasureReceipt;
 use crate::store::global::client::{Client, ClientState};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
 use crate::store::per_client::statement::{Author, StatementNumber};
-use crate::store::{Batch, ClientStore, Snapshot, Store};
+use crate::store::{Batch, ClientStore, Store};
 
 pub const NAME_CHARS_MAX: usize = 500;
 pub const INDUSTRY_CHARS_MAX: usize = 100;
 pub const EMPLOYEES_MAX: u32 = 100_000_000;
-/// One commit of an erasure removes at most this many rows, so that other writers do not wait long.
-const N_ERASED_AT_ONCE: usize = 500;
 
 /// The fields of a new client, or what to change of a client. `None` leaves a field as it is.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +43,7 @@ pub struct ClientChange {
 
 /// What is written with a client.
 #[derive(Default)]
-struct ClientWrites {
+pub(super) struct ClientWrites {
     /// When to reassess the client if the reassessment that follows does not happen.
     due: Option<Time>,
     references: Option<Vec<ExternalReference>>,
@@ -52,8 +51,16 @@ struct ClientWrites {
     answered: Option<Author>,
     /// The record about an answer that was a mistake, and the one that counts then.
     undone: Option<(Entry, (StatementNumber, Option<StatementNumber>))>,
+    /// That the client is being erased.
+    receipt: Option<ErasureReceipt>,
     /// Held until the name is taken.
     naming: Option<OwnedMutexGuard<()>>,
+}
+
+impl ClientWrites {
+    pub(super) fn of_erasure(receipt: ErasureReceipt) -> Self {
+        Self { receipt: Some(receipt), ..Self::default() }
+    }
 }
 
 impl App {
@@ -171,6 +178,34 @@ impl App {
         }
     }
 
+    /// The disk is everybody's, and what is removed is gone.
+    ///
+    /// # Errors
+    /// `Forbidden` for a caller who may not reach all clients; `Conflict` if the client is under a hold, and would keep
+    /// something for less long.
+    async fn require_own_terms(
+        &self,
+        by: &Caller,
+        rows: &ClientStore,
+        (before, after): (&Client, &Client),
+    ) -> Result<()> {
+        let defaults = &self.options.settings;
+        let of = |client: &Client| Settings::of(&client.settings).retention(defaults);
+        let (before, after) = (of(before), of(after));
+        if before == after {
+            return Ok(());
+        }
+        if by.allowed_clients().is_some() {
+            return Err(Error::forbidden(
+                "settings.retention: only somebody who may reach all clients says how long a client's data is kept",
+            ));
+        }
+        if !after.is_shorter(before) {
+            return Ok(());
+        }
+        self.require_no_hold(rows, "settings.retention: nothing is kept for less long").await
+    }
+
     /// Names steer where files go and which client a form means, so that two clients must not look the same.
     ///
     /// # Errors
@@ -249,13 +284,14 @@ impl App {
             || change.industry.is_some();
         let client = self.changed((*before).clone(), change.clone(), &caller.name())?;
         self.require_own_networks(caller, &change, Some(&before)).await?;
+        self.require_own_terms(caller, &rows, (&before, &client)).await?;
         if is_renamed {
             self.require_new_name(caller, &change, Some(id))?;
         }
         let due = reassess.then(|| self.clock.now());
         let store = caller.acting_on(&self.store);
         let answered = answering(&change, caller);
-        let writes = ClientWrites { due, references, answered, naming, undone: None };
+        let writes = ClientWrites { due, references, answered, naming, ..ClientWrites::default() };
         let client = self.keep_client(&store, client, writes).await?;
         drop(changing);
         if reassess {
@@ -289,56 +325,13 @@ impl App {
         self.reassess(rows, cause).await.map(|_| ())
     }
 
-    /// Erases the client and everything about it. No reader sees it from now on. Its rows are removed in small steps,
-    /// which continue after a restart.
-    ///
-    /// # Errors
-    /// `NotFound`.
-    pub async fn remove_client(&self, caller: &Caller, id: ClientId) -> Result<()> {
-        let _lock = self.clients.lock(id).await;
-        let (client, _) = self.reach_any(caller, id)?;
-        let erasing = Client { state: ClientState::Erasing, ..(*client).clone() };
-        let store = caller.acting_on(&self.store).reserved();
-        self.keep_client(&store, erasing, ClientWrites::default()).await?;
-        self.erase_client(id).await
-    }
-
-    /// Continues an erasure until nothing of the client remains.
-    pub async fn erase_client(&self, id: ClientId) -> Result<()> {
-        let store = self.store.reserved();
-        // Events first: while they are there, their deliveries can be queued again.
-        let erase = move |batch: &mut Batch| batch.erase_client_events(id, N_ERASED_AT_ONCE);
-        while store.write(erase).await? == N_ERASED_AT_ONCE {}
-        self.erase_outlived_deliveries(id).await?;
-        while store.write(move |batch| batch.erase_client_chunk(id, N_ERASED_AT_ONCE)).await? {}
-        self.clients.directory.remove(id);
-        Ok(())
-    }
-
-    /// Deliveries can be kept longer than events. Then only their own rows say whose they are.
-    async fn erase_outlived_deliveries(&self, id: ClientId) -> Result<()> {
-        let store = self.store.reserved();
-        let mut after = None;
-        loop {
-            let list = move |snapshot: &Snapshot| {
-                snapshot.list_outlived_deliveries(id, after, N_ERASED_AT_ONCE)
-            };
-            let found = store.read(list).await?;
-            if !found.deliveries.is_empty() {
-                store.write(move |batch| batch.erase_deliveries(&found.deliveries)).await?;
-            }
-            let Some(next) = found.next else { return Ok(()) };
-            after = Some(next);
-        }
-    }
-
-    async fn keep_client(
+    pub(super) async fn keep_client(
         &self,
         store: &Store,
         client: Client,
         writes: ClientWrites,
     ) -> Result<Arc<Client>> {
-        let ClientWrites { due, references, answered, undone, naming } = writes;
+        let ClientWrites { due, references, answered, undone, receipt, naming } = writes;
         let now = self.clock.now();
         let client = Arc::new(client);
         let (row, kept) = (Arc::clone(&client), Arc::clone(&client));
@@ -357,6 +350,7 @@ impl App {
                 log::undo(&mut batch.client(row.id), now, entry.clone(), *numbers)?;
             }
             batch.put_client(&row)?;
+            receipt.as_ref().map_or(Ok(()), |it| batch.put_erasure(it))?;
             if let Some(references) = &references {
                 batch.client(row.id).put_references(Referenced::Client, references)?;
             }

@@ -62,11 +62,12 @@ impl App {
     /// Removes an entry. An attestation that used it counts as without evidence from then on.
     ///
     /// # Errors
-    /// `NotFound`; those of [`App::reassess`].
+    /// `NotFound`; `Conflict` under a hold; those of [`App::reassess`].
     pub async fn remove_evidence(&self, rows: &ClientStore, id: EvidenceId) -> Result<()> {
         let lock = self.clients.lock(rows.id()).await;
         let found = rows.read(move |snapshot| snapshot.find_evidence(id)).await?;
         found.ok_or_else(|| Error::not_found("evidence not found"))?;
+        self.require_no_hold(rows, "evidence is not removed").await?;
         self.state(rows, Statement::RemoveEvidence(id), Cause::Attestation, &lock).await
     }
 

@@ -29,11 +29,12 @@ pub enum StatementKind {
     Risk,
     Profile,
     Import,
+    Hold,
 }
 
 impl StatementKind {
-    pub const ALL: [Self; 5] =
-        [Self::Control, Self::Requirement, Self::Risk, Self::Profile, Self::Import];
+    pub const ALL: [Self; 6] =
+        [Self::Control, Self::Requirement, Self::Risk, Self::Profile, Self::Import, Self::Hold];
 
     #[must_use]
     pub const fn of(topic: &Topic) -> Self {
@@ -43,6 +44,7 @@ impl StatementKind {
             Topic::Risk(_) => Self::Risk,
             Topic::Profile(_) => Self::Profile,
             Topic::Import(_) => Self::Import,
+            Topic::Hold => Self::Hold,
         }
     }
 
@@ -54,6 +56,7 @@ impl StatementKind {
             Self::Risk => "risk",
             Self::Profile => "profile",
             Self::Import => "import",
+            Self::Hold => "hold",
         }
     }
 }
@@ -128,6 +131,7 @@ pub fn subject(topic: &Topic) -> String {
         Topic::Risk(id) => id.to_string(),
         Topic::Profile(question) => question.clone(),
         Topic::Import(id) => id.to_string(),
+        Topic::Hold => String::new(),
     }
 }
 
@@ -135,7 +139,9 @@ pub fn subject(topic: &Topic) -> String {
 pub fn framework(topic: &Topic) -> Option<FrameworkId> {
     match topic {
         Topic::Requirement { framework, .. } => Some(*framework),
-        Topic::Control(_) | Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) => None,
+        Topic::Control(_) | Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) | Topic::Hold => {
+            None
+        }
     }
 }
 
@@ -179,7 +185,8 @@ pub fn list(
                 | Topic::Requirement { .. }
                 | Topic::Risk(_)
                 | Topic::Profile(_)
-                | Topic::Import(_) => Standing::InForce,
+                | Topic::Import(_)
+                | Topic::Hold => Standing::InForce,
             },
         };
         let wording = record.content().and_then(|it| it.wording);

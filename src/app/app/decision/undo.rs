@@ -46,6 +46,7 @@ impl App {
             Topic::Import(_) => Err(Error::conflict(
                 "an import that was undone does not come back: import the file again",
             )),
+            Topic::Hold => Err(Error::conflict("a hold is not undone: lift it, or place it again")),
             topic @ (Topic::Control(_) | Topic::Requirement { .. }) => {
                 let lock = self.clients.lock(rows.id()).await;
                 let standing =

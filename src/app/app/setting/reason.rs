@@ -31,6 +31,10 @@ const REASONS: &[(&str, &str)] = &[
         "assessment.",
         "Results of all clients change with it. The settings of a client have its own value where that makes sense.",
     ),
+    (
+        "retention.",
+        "What is removed is gone, of all clients. The settings of a client have its own terms, and a hold keeps everything.",
+    ),
     ("import.", "Over the network, nobody may name a folder of the host."),
     ("backup.recipients", "Whoever could change it could read every later backup."),
     ("backup.after_command", "It runs a program on the host."),

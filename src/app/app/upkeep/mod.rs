@@ -3,7 +3,10 @@
 pub mod clock_watch;
 mod retention;
 
+use std::ops::RangeInclusive;
+
 use super::App;
+use crate::app::client::settings::Settings;
 use crate::app::event::cause::Cause;
 use crate::app::intake::push::ANSWER_HOURS;
 use crate::clock::Time;
@@ -22,8 +25,8 @@ const N_ROWS_AT_ONCE: usize = 200;
 const N_ANSWERS_AT_ONCE: usize = 500;
 /// A client that could not be assessed is tried again after this.
 const RETRY_AFTER_S: i64 = 600;
-/// How long events and changes of rows are kept.
-pub const EVENT_DAYS: i64 = 90;
+/// How long events and changes of rows may be kept.
+pub const EVENTS_DAYS: RangeInclusive<u32> = 7..=3_650;
 
 impl App {
     /// Lists clients to sweep now, soonest due first, except those in `under_way`. The owner of assets without a client is
@@ -57,7 +60,9 @@ impl App {
         let rows = self.store.client_store(client);
         if client == ClientId::UNASSIGNED {
             if !self.clients.is_maintained(client, now.day()) {
-                self.forget_tasks(now).await?; // Once a day. They are in one table for all clients.
+                // Once a day. They are in one table for all clients.
+                self.forget_tasks(now).await?;
+                self.forget_erasures(now).await?;
             }
             return self.maintain(&rows, now).await;
         }
@@ -79,7 +84,8 @@ impl App {
             return Ok(());
         }
         self.age_assets(rows, now).await?;
-        self.forget_old(rows, now).await?;
+        let retention = self.settings_of(rows.id())?.retention(&self.options.settings);
+        self.forget_old(rows, retention, now).await?;
         self.clients.set_maintained(rows.id(), now.day());
         Ok(())
     }
@@ -156,7 +162,7 @@ impl App {
 
     /// Removes expired events and changes of rows. Returns true if more remain.
     pub async fn forget_events(&self) -> Result<bool> {
-        let before = self.clock.now().plus_days(-EVENT_DAYS);
+        let before = self.clock.now().plus_days(-i64::from(self.options.events_days));
         let remove = move |batch: &mut Batch| {
             let more = batch.remove_events_before(before, N_ROWS_AT_ONCE)?;
             Ok(batch.remove_changes_before(before, N_ROWS_AT_ONCE)? || more)
@@ -173,7 +179,8 @@ impl App {
 
     /// Marks assets as stale that were not seen for long, and removes those that were retired long ago.
     async fn age_assets(&self, rows: &ClientStore, now: Time) -> Result<()> {
-        let days = self.stale_days(rows.id())?;
+        let days = self.settings_of(rows.id())?.stale_asset_days(&self.options.settings);
+        let is_held = rows.read(move |it| it.find_hold(now)).await?.is_some();
         let seen_before = now.plus_days(-i64::from(days));
         let retired_before = now.plus_days(-ENDED_DAYS);
         let mut after: Option<AssetId> = None;
@@ -186,20 +193,22 @@ impl App {
             if !stale.is_empty() {
                 rows.write(move |batch| put_stale(batch, &stale, seen_before)).await?;
             }
-            retention::forget_assets(rows, found.retired).await?;
+            if !is_held {
+                retention::forget_assets(rows, found.retired).await?;
+            }
             let Some(next) = found.next else { return Ok(()) };
             after = Some(next);
         }
     }
 
-    fn stale_days(&self, id: ClientId) -> Result<u16> {
+    /// Assets without a client have none.
+    fn settings_of(&self, id: ClientId) -> Result<Settings> {
         if id == ClientId::UNASSIGNED {
-            return Ok(self.options.settings.stale_asset_days);
+            return Ok(Settings::of("{}"));
         }
         let absent = || Error::not_found("client not found");
         let client = self.clients.directory.find(id).ok_or_else(absent)?;
-        let settings = crate::app::client::settings::Settings::of(&client.settings);
-        Ok(settings.stale_asset_days(&self.options.settings))
+        Ok(Settings::of(&client.settings))
     }
 }
 

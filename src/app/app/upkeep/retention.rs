@@ -7,21 +7,20 @@ use serde::Deserialize;
 
 use super::N_ROWS_AT_ONCE;
 use crate::app::App;
-use crate::app::assessment::undone::OBSERVATION_DAYS;
+use crate::app::client::retention::Retention;
+use crate::app::intake::room;
 use crate::clock::Time;
 use crate::engine::asset::Asset;
 use crate::engine::catalog::Catalog;
 use crate::engine::control::valid_until;
 use crate::engine::fact::{Absences, Observation, SourceFacts};
 use crate::error::Result;
-use crate::id::{AssetId, ImportId};
+use crate::id::{AssetId, ClientId, ImportId};
+use crate::store::global::audit::{Act, AuditOutcome, SERVICE};
 use crate::store::per_client::import::SourceScope;
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore, Snapshot};
 
-/// How long daily scores are kept.
-const HISTORY_DAYS: i64 = 7 * 366;
-/// How long things are kept that ended: imports whose results were all replaced, scopes that no source reports, tasks that
-/// are done or cancelled, retired assets.
+/// How long things are kept that ended: scopes that no source reports, tasks that are done or cancelled, retired assets.
 pub(super) const ENDED_DAYS: i64 = 396;
 
 /// What an open condition is about, if it is about an account or an app.
@@ -31,6 +30,13 @@ struct ConditionObject {
     scope: Option<String>,
 }
 
+/// The action of entries of the audit log that say what was removed.
+const RETENTION_ACTION: &str = "remove by retention";
+
+/// How much was removed of a client, by what it is.
+#[derive(Debug, Default)]
+struct Removed(BTreeMap<&'static str, usize>);
+
 /// Imports and scopes to remove.
 struct EndedRuns {
     imports: Vec<ImportId>,
@@ -38,9 +44,17 @@ struct EndedRuns {
 }
 
 impl EndedRuns {
-    fn find(rows: &ClientSnapshot, catalog: &Catalog, before: Time, now: Time) -> Result<Self> {
-        let mut imports = rows.list_imports_before(before)?;
-        let mut scopes = silent_scopes(rows, before)?;
+    /// Imports stay as long as what they showed.
+    fn find(
+        rows: &ClientSnapshot,
+        catalog: &Catalog,
+        retention: Retention,
+        now: Time,
+    ) -> Result<Self> {
+        let before = retention.observations_before(now);
+        let imports = before.map(|it| rows.list_imports_before(it)).transpose()?;
+        let mut imports = imports.unwrap_or_default();
+        let mut scopes = silent_scopes(rows, now.plus_days(-ENDED_DAYS))?;
         if imports.is_empty() && scopes.is_empty() {
             return Ok(Self { imports, scopes });
         }
@@ -89,32 +103,82 @@ fn open_places(rows: &ClientSnapshot) -> Result<HashSet<(String, String)>> {
 }
 
 impl App {
-    /// Removes facts and daily scores that are older than their retention, and what ended that long ago.
-    pub(super) async fn forget_old(&self, rows: &ClientStore, now: Time) -> Result<()> {
+    /// Removes what ended of a client longer ago than its terms say. The audit log has how much. Under a hold, nothing is
+    /// removed.
+    pub(super) async fn forget_old(
+        &self,
+        rows: &ClientStore,
+        retention: Retention,
+        now: Time,
+    ) -> Result<()> {
         let rows = rows.reserved();
+        let mut removed = Removed::default();
         {
-            // Undoing a run relies on what is outdated.
+            // Undoing a run relies on what is outdated, and a hold waits for what is being removed.
             let _lock = self.clients.lock(rows.id()).await;
-            self.forget_outdated(&rows, now.plus_days(-OBSERVATION_DAYS)).await?;
-            self.fold_outdated(&rows, now.plus_days(-OBSERVATION_DAYS)).await?;
+            room::fold_outdated(&rows).await?;
             forget_reads(&rows).await?;
+            let is_held = rows.read(move |it| it.find_hold(now)).await?.is_some();
+            let retention = if is_held { Retention::NONE } else { retention };
+            if let Some(before) = retention.observations_before(now) {
+                removed.add("observations", room::forget_outdated(&rows, before).await?);
+                removed.add("observations", room::forget_folded(&rows, before).await?);
+            }
+            if let Some(before) = retention.statements_before(now) {
+                removed.forget_said(&rows, before).await?;
+                removed.forget_history(&rows, before).await?;
+            }
+            if !is_held {
+                removed.add("imports", self.forget_runs(&rows, retention, now).await?);
+            }
         }
         rows.write(move |batch| batch.forget_conditions(now)).await?;
-        let history = now.plus_days(-HISTORY_DAYS);
-        while rows.write(move |it| it.remove_history_before(history, N_ROWS_AT_ONCE)).await? {}
-        let remove =
-            move |it: &mut ClientBatch<'_>| it.remove_change_points_before(history, N_ROWS_AT_ONCE);
-        while rows.write(remove).await? {}
-        self.forget_runs(&rows, now).await
+        self.record_removed(&rows, removed, now).await
     }
 
-    /// Removes tasks of all clients that ended long ago.
+    async fn record_removed(&self, rows: &ClientStore, removed: Removed, now: Time) -> Result<()> {
+        let fields = removed.fields();
+        if fields.is_empty() {
+            return Ok(());
+        }
+        let act = Act {
+            at: now,
+            by: SERVICE.to_owned(),
+            action: RETENTION_ACTION.to_owned(),
+            about: format!("/api/clients/{}", rows.id()),
+            fields,
+            ..Act::default()
+        };
+        let store = self.store.reserved();
+        store.write(move |batch| batch.add_audit(&act, AuditOutcome::Done, 1)).await
+    }
+
+    async fn list_held(&self) -> Result<Vec<ClientId>> {
+        let all: Vec<ClientId> = self.clients.directory.list().iter().map(|it| it.id).collect();
+        let holds = self.find_holds(all).await?;
+        Ok(holds.into_keys().collect())
+    }
+
+    /// Removes receipts of erasures, which are kept as long as statements.
+    pub(super) async fn forget_erasures(&self, now: Time) -> Result<()> {
+        let before = self.options.settings.retention.statements_before(now);
+        let Some(before) = before else { return Ok(()) };
+        let store = self.store.reserved();
+        let remove = move |it: &mut Batch| it.remove_erasures_before(before, N_ROWS_AT_ONCE);
+        while store.write(remove).await? == N_ROWS_AT_ONCE {}
+        Ok(())
+    }
+
+    /// Removes tasks of all clients that ended long ago. Those of a client under a hold stay.
     pub(super) async fn forget_tasks(&self, now: Time) -> Result<()> {
         let store = self.store.reserved();
         let before = now.plus_days(-ENDED_DAYS);
+        let held: Arc<[ClientId]> = self.list_held().await?.into();
         let mut after = None;
         loop {
-            let list = move |it: &Snapshot| it.list_ended_tasks(before, after, N_ROWS_AT_ONCE);
+            let except = Arc::clone(&held);
+            let list =
+                move |it: &Snapshot| it.list_ended_tasks((before, &except), after, N_ROWS_AT_ONCE);
             let found = store.read(list).await?;
             if !found.ids.is_empty() {
                 let remove = move |batch: &mut Batch| {
@@ -128,12 +192,16 @@ impl App {
     }
 
     /// Removes records of imports whose results were all replaced, and the lists of scopes that no source reports.
-    async fn forget_runs(&self, rows: &ClientStore, now: Time) -> Result<()> {
-        let before = now.plus_days(-ENDED_DAYS);
-        // A run that is in progress relies on the lists that it has read.
-        let _lock = self.clients.lock(rows.id()).await;
+    /// Returns how many records. Call it with the client locked: a run that is in progress relies on the lists that it has
+    /// read.
+    async fn forget_runs(
+        &self,
+        rows: &ClientStore,
+        retention: Retention,
+        now: Time,
+    ) -> Result<usize> {
         let catalog = self.catalog();
-        let ended = rows.read(move |it| EndedRuns::find(it, &catalog, before, now)).await?;
+        let ended = rows.read(move |it| EndedRuns::find(it, &catalog, retention, now)).await?;
         for some in ended.imports.chunks(N_ROWS_AT_ONCE) {
             let some = some.to_vec();
             let remove = move |batch: &mut ClientBatch<'_>| {
@@ -151,7 +219,53 @@ impl App {
                 }
             }
         }
+        Ok(ended.imports.len())
+    }
+}
+
+impl Removed {
+    fn add(&mut self, what: &'static str, n: usize) {
+        *self.0.entry(what).or_default() += n;
+    }
+
+    /// Removes statements that no longer count, and evidence that expired.
+    async fn forget_said(&mut self, rows: &ClientStore, before: Time) -> Result<()> {
+        if rows.read(move |it| it.has_statement_before(before)).await? {
+            let ended = rows.read(move |it| it.list_ended_statements(before)).await?;
+            self.add("statements", ended.records.len());
+            for some in ended.chunks(N_ROWS_AT_ONCE) {
+                rows.write(move |batch| batch.remove_statements(&some)).await?;
+            }
+        }
+        let evidence = rows.read(move |it| it.list_ended_evidence(before)).await?;
+        self.add("evidence", evidence.len());
+        for id in evidence {
+            rows.write(move |batch| batch.remove_evidence(id).map(|_| ())).await?;
+        }
         Ok(())
+    }
+
+    /// Removes what was true and when, and daily figures.
+    async fn forget_history(&mut self, rows: &ClientStore, before: Time) -> Result<()> {
+        loop {
+            let remove = move |it: &mut ClientBatch<'_>| {
+                Ok((
+                    it.remove_history_before(before, N_ROWS_AT_ONCE)?,
+                    it.remove_change_points_before(before, N_ROWS_AT_ONCE)?,
+                ))
+            };
+            let (n_days, n_changes) = rows.write(remove).await?;
+            if (n_days, n_changes) == (0, 0) {
+                return Ok(());
+            }
+            self.add("days", n_days);
+            self.add("changes", n_changes);
+        }
+    }
+
+    /// As the audit log has it.
+    fn fields(&self) -> Vec<String> {
+        self.0.iter().filter(|(_, n)| **n != 0).map(|(what, n)| format!("{what}={n}")).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Client organizations.
 
+pub mod receipt;
 pub mod tenant;
 
 use bincode::{Decode, Encode};

@@ -157,16 +157,17 @@ impl Transaction<Reading> {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// Finds tasks of all clients that ended before `time`. Looks at up to `n_rows_max` after `after`, in id order.
+    /// Finds tasks of all clients but some that ended before `time`. Looks at up to `n_rows_max` after `after`, in id order.
     pub fn list_ended_tasks(
         &self,
-        time: Time,
+        (time, except): (Time, &[ClientId]),
         after: Option<TaskId>,
         n_rows_max: usize,
     ) -> Result<EndedTasks> {
         let span = after.map_or_else(Span::all, |it| Span::all().after(it.as_bytes()));
         let tasks: Vec<Task> = self.rows.list_rows(TASKS, &span, n_rows_max)?;
-        let ended = tasks.iter().filter(|it| has_ended_before(it, time)).map(|it| it.id).collect();
+        let is_meant = |it: &&Task| has_ended_before(it, time) && !except.contains(&it.client);
+        let ended = tasks.iter().filter(is_meant).map(|it| it.id).collect();
         // Those behind one that is newer are newer too.
         let last = tasks.last().filter(|it| tasks.len() == n_rows_max && it.created_at < time);
         Ok(EndedTasks { ids: ended, next: last.map(|it| it.id) })

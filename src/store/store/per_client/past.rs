@@ -20,8 +20,8 @@ use crate::store::table::{FACT_PAST, FACTS};
 
 /// How many times one row has at most.
 const N_SIGHTINGS_MAX: usize = 256;
-/// How many times are kept of one thing, the newest: two a day for more than a year.
-pub const N_PAST_MAX: usize = 1_000;
+/// How many times are kept of one thing, the newest: one a day for six years.
+pub const N_PAST_MAX: usize = 2_200;
 const DIGEST_BYTES: usize = 8;
 const NUMBER_BYTES: usize = 2;
 
@@ -272,14 +272,18 @@ impl ClientBatch<'_> {
     }
 
     /// Removes the times that are too old from rows that [`ClientTransaction::list_past_to_forget`] found.
-    pub fn forget_past(&mut self, rows: &[(Vec<u8>, Time)]) -> Result<()> {
+    /// Returns how many.
+    pub fn forget_past(&mut self, rows: &[(Vec<u8>, Time)]) -> Result<usize> {
+        let mut n_removed = 0;
         for (key, time) in rows {
             let row_key = RowKey::empty().bytes(key);
             if let Some(mut record) = self.find::<PastRecord>(FACTS, &row_key)? {
+                let n = record.sightings.len();
                 record.sightings.retain(|it| *time <= it.at);
+                n_removed += n - record.sightings.len();
                 self.put_past(key, &record)?;
             }
         }
-        Ok(())
+        Ok(n_removed)
     }
 }

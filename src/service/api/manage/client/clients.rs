@@ -1,5 +1,6 @@
 //! Clients: list, add, get, change, erase.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use poem::web::Data as Held;
@@ -12,11 +13,11 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::{AddClients, Administer, ChangeClients, ViewClients};
 use crate::api::wire::body::{Body, Change, example, present};
 use crate::api::wire::input::Members;
-use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, cut};
+use crate::api::wire::param::{Id, Limit, Needed, Offset, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply;
-use crate::api::wire::reply::{Data, Gone, Made, Null, Rendered};
+use crate::api::wire::reply::{Data, Made, Null, Rendered};
 use crate::api::wire::upload::{FileBody, Received};
 use crate::api::wire::view::{Free, Uid, When};
 use crate::api::{Group, Web};
@@ -27,8 +28,10 @@ use crate::auth::caller::Caller;
 use crate::error::Result;
 use crate::import::inventory::client_list;
 use crate::page::Page;
+use crate::store::global::client::receipt::ErasureReceipt;
 use crate::store::global::client::{Client, ClientState};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
+use crate::store::per_client::statement::StatementRecord;
 
 /// A client organization, with what only the management API shows.
 #[derive(JsonSchema, Serialize)]
@@ -45,12 +48,43 @@ pub struct ManagedClientView {
     settings: Free,
     /// What the client is called in other systems.
     external_references: Vec<ReferenceView>,
+    /// Null: none stands.
+    hold: Null<HoldView>,
     created_at: When,
     updated_at: When,
 }
 
+/// While it stands, nothing about the client is removed, by age or by erasing it.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Hold")]
+#[serde(rename_all = "camelCase")]
+pub struct HoldView {
+    reason: String,
+    by: String,
+    since: When,
+    /// Null: until somebody lifts it.
+    until: Null<When>,
+}
+
+impl HoldView {
+    fn of(record: StatementRecord) -> Self {
+        let until = record.content().and_then(|it| it.until);
+        Self {
+            reason: record.reason,
+            by: record.author.by,
+            since: When(record.recorded_at),
+            until: until.map(When).into(),
+        }
+    }
+}
+
 impl ManagedClientView {
-    pub fn of(client: &Client, references: Vec<ExternalReference>, defaults: &Defaults) -> Self {
+    pub fn of(
+        client: &Client,
+        references: Vec<ExternalReference>,
+        hold: Option<StatementRecord>,
+        defaults: &Defaults,
+    ) -> Self {
         Self {
             id: Uid::of(client.id.as_bytes()),
             name: client.name.clone(),
@@ -59,6 +93,7 @@ impl ManagedClientView {
             active: client.state == ClientState::Active,
             settings: Free(Settings::of(&client.settings).effective(defaults)),
             external_references: ReferenceView::all(references),
+            hold: hold.map(HoldView::of).into(),
             created_at: When(client.created_at),
             updated_at: When(client.updated_at),
         }
@@ -151,8 +186,23 @@ impl From<ClientBody> for ClientChange {
 
 async fn shown(web: &Web, caller: &Caller, client: &Client) -> Result<ManagedClientView> {
     let references = web.app.references(caller, client.id, Referenced::Client).await?;
-    Ok(ManagedClientView::of(client, references, &web.app.options.settings))
+    let hold = web.app.find_holds(vec![client.id]).await?.remove(&client.id);
+    Ok(ManagedClientView::of(client, references, hold, &web.app.options.settings))
 }
+
+/// A hold to place.
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "HoldCreate")]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct HoldBody {
+    #[schemars(length(min = 1, max = 1000))]
+    reason: String,
+    /// When it ends by itself. Default: it does not.
+    #[serde(default, deserialize_with = "present")]
+    until: Option<When>,
+}
+
+example!(HoldBody, {"reason": "Litigation, case 4711"});
 
 /// What became of a list of clients.
 #[derive(JsonSchema, Serialize)]
@@ -182,6 +232,44 @@ impl ClientListView {
     }
 }
 
+/// What was erased of a client, when and by whom.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ErasureReceipt")]
+#[serde(rename_all = "camelCase")]
+pub struct ErasureView {
+    /// SHA-256 of the client's id, as text in lower case, in hexadecimal.
+    client_sha256: String,
+    begun_at: When,
+    /// Null: it goes on.
+    finished_at: Null<When>,
+    /// As in the audit log.
+    by: String,
+    /// When the last scheduled backup that has the client is removed. Null: none are made on schedule. Backups that were made by
+    /// hand, and copies, have the client until somebody removes them.
+    backups_until: Null<When>,
+    /// What there was when it began, by kind.
+    counts: BTreeMap<String, u64>,
+    /// SHA-256 of the statements. Null: there were none.
+    statements_sha256: Null<String>,
+    /// SHA-256 of each piece of evidence that had one.
+    evidence_sha256: Vec<String>,
+}
+
+impl ErasureView {
+    fn of(it: ErasureReceipt) -> Self {
+        Self {
+            client_sha256: hex::encode(it.client_sha256),
+            begun_at: When(it.begun_at),
+            finished_at: it.finished_at.map(When).into(),
+            by: it.by,
+            backups_until: it.backups_until.map(When).into(),
+            counts: it.counts.into_iter().collect(),
+            statements_sha256: it.statements_sha256.map(hex::encode).into(),
+            evidence_sha256: it.evidence_sha256.iter().map(hex::encode).collect(),
+        }
+    }
+}
+
 pub struct ManagedClients;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
@@ -207,8 +295,11 @@ impl ManagedClients {
         let Page { items, total, cut } = Page::of(all.into_iter(), cut);
         let about = items.iter().map(|it| (it.id, Referenced::Client)).collect();
         let references = web.app.references_of(&by.0, about).await?;
+        let mut holds = web.app.find_holds(items.iter().map(|it| it.id).collect()).await?;
         let both = items.into_iter().zip(references);
-        let views = both.map(|(it, references)| ManagedClientView::of(&it, references, defaults));
+        let views = both.map(|(it, references)| {
+            ManagedClientView::of(&it, references, holds.remove(&it.id), defaults)
+        });
         let page = Page { items: views.collect(), total, cut };
         Ok(reply::PageReply::rendered(Rendered::page(&page)))
     }
@@ -280,17 +371,73 @@ impl ManagedClients {
         Ok(Data::of(&shown(&web, &by.0, &client).await?))
     }
 
+    /// Place a hold
+    ///
+    /// While a hold stands, nothing about the client is removed by age, evidence is not removed, the client is not erased, and its
+    /// terms of retention do not become shorter. A hold that stands is replaced. Placing and lifting are statements of kind
+    /// `hold`.
+    #[oai(path = "/clients/:clientId/hold", method = "put", operation_id = "place_hold")]
+    async fn place_hold(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Administer>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        body: Body<HoldBody>,
+    ) -> Result<Data<ManagedClientView>, Failure> {
+        let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let HoldBody { reason, until } = body.read()?;
+        web.app.place_hold(&by.0, &rows, reason, until.map(|it| it.0)).await?;
+        Ok(Data::of(&shown(&web, &by.0, &client).await?))
+    }
+
+    /// Lift a hold
+    ///
+    /// What its retention ends is removed from the next day on. Only for a user who may reach all clients.
+    #[oai(path = "/clients/:clientId/hold", method = "delete", operation_id = "lift_hold")]
+    async fn lift_hold(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Administer>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// Why, 1 to 1,000 characters.
+        reason: Query<Needed<Text>>,
+    ) -> Result<Data<ManagedClientView>, Failure> {
+        let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let reason = reason.0.0.map(|it| it.text).unwrap_or_default();
+        web.app.lift_hold(&by.0, &rows, reason).await?;
+        Ok(Data::of(&shown(&web, &by.0, &client).await?))
+    }
+
     /// Erase a client
     ///
-    /// Removes everything about the client: assets, facts, results, history, events. Only a backup can bring it back.
+    /// Removes everything about the client: assets, facts, results, history, events. Only a backup can bring it back. What stays is
+    /// a receipt. A client under a hold is not erased.
     #[oai(path = "/clients/:clientId", method = "delete", operation_id = "remove_client")]
     async fn remove_client(
         &self,
         web: Held<&Arc<Web>>,
         by: By<Administer>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
-    ) -> Result<Gone, Failure> {
-        web.app.remove_client(&by.0, client_id.read()?).await?;
-        Ok(Gone)
+    ) -> Result<Data<ErasureView>, Failure> {
+        let receipt = web.app.remove_client(&by.0, client_id.read()?).await?;
+        Ok(Data::of(&ErasureView::of(receipt)))
+    }
+
+    /// List erased clients
+    ///
+    /// Receipts, newest first. They hold digests and counts, and nothing of the client itself; they are kept as long as
+    /// statements (`retention.statements_days`).
+    #[oai(path = "/erasures", method = "get", operation_id = "list_erasures")]
+    async fn list_erasures(
+        &self,
+        web: Held<&Arc<Web>>,
+        _by: By<Administer>,
+        limit: Query<Option<Raw<Limit>>>,
+        offset: Query<Option<Raw<Offset>>>,
+    ) -> Result<reply::PageReply<ErasureView>, Failure> {
+        let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
+        let Page { items, total, cut } = web.app.list_erasures(cut).await?;
+        let items = items.into_iter().map(ErasureView::of).collect();
+        Ok(reply::PageReply::rendered(Rendered::page(&Page { items, total, cut })))
     }
 }

@@ -164,7 +164,9 @@ impl ExportSource {
         match part {
             ExportPart::Client => {
                 let references = rows.list_references(Referenced::Client)?;
-                let view = ManagedClientView::of(client, references, &app.options.settings);
+                let hold = rows.find_hold(app.clock.now())?;
+                let defaults = &app.options.settings;
+                let view = ManagedClientView::of(client, references, hold, defaults);
                 self.put(written, "client", &view);
             }
             ExportPart::Scores => {

@@ -4,9 +4,7 @@ use poem::http::Method;
 
 use super::{Action, CLIENT, Page, Read, Sending, Then, read};
 use crate::web::console::form::Field;
-use crate::web::console::form::Kind::{
-    Always, Day, Flag, Lines, Number, NumberOrNull, Part, Several, Text, TextOrNull, TrueOrFalse,
-};
+use crate::web::console::form::Kind::{Always, Day, Flag, Lines, Number, Part, Text};
 
 const FRAMEWORKS: Read = read("frameworks", "/api/clients/:client/compliance");
 
@@ -214,21 +212,6 @@ pub(super) const PAGES: &[Page] = &[
     },
 ];
 
-/// The questions of a client's profile.
-macro_rules! answers {
-    ($($name:literal),* $(,)?) => {
-        &[
-            Field("name", Text),
-            Field("industry", TextOrNull),
-            Field("employeeCount", NumberOrNull),
-            Field("active", TrueOrFalse),
-            Field("settings.frameworks", Several),
-            Field("settings.tags", Lines),
-            $(Field(concat!("settings.profile.", $name), Text)),*
-        ]
-    };
-}
-
 /// Adds a schedule of the period.
 macro_rules! schedule {
     ($every:literal) => {
@@ -252,27 +235,6 @@ macro_rules! schedule {
         }
     };
 }
-
-const SETTINGS: &[Field] = answers![
-    "m365",
-    "google",
-    "otherIdentity",
-    "aws",
-    "azure",
-    "gcp",
-    "kubernetes",
-    "saas",
-    "onPremNetwork",
-    "mobileDevices",
-    "servers",
-    "customerWebApps",
-    "softwareDevelopment",
-    "cardPayments",
-    "criminalJusticeInformation",
-    "educationRecords",
-    "paymentServiceProvider",
-    "creditReports",
-];
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {
@@ -451,32 +413,5 @@ pub(super) const ACTIONS: &[Action] = &[
         target: "/api/report-schedules/:schedule",
         sent: Sending::Nothing,
         then: Then::To("/clients/:client/reports", "The schedule is removed."),
-    },
-    Action {
-        name: "set-scan-networks",
-        path: "/clients/:client/networks",
-        page: "/clients/:client/settings",
-        method: Method::PATCH,
-        target: "/api/clients/:client",
-        sent: Sending::Fields(&[Field("settings.scanNetworks", Lines)]),
-        then: Then::To("/clients/:client/settings", "The networks are set."),
-    },
-    Action {
-        name: "change-client",
-        path: "/clients/:client/settings",
-        page: "/clients/:client/settings",
-        method: Method::PATCH,
-        target: "/api/clients/:client",
-        sent: Sending::Fields(SETTINGS),
-        then: Then::To("/clients/:client/settings", "The settings are changed."),
-    },
-    Action {
-        name: "remove-client",
-        path: "/clients/:client/settings/remove",
-        page: "/clients/:client/settings",
-        method: Method::DELETE,
-        target: "/api/clients/:client",
-        sent: Sending::Nothing,
-        then: Then::To("/clients", "The client and everything about it is being erased."),
     },
 ];

@@ -1,6 +1,7 @@
 //! The pages of the console and what can be done on them, by the part of the product that they are about.
 
 mod client;
+mod client_settings;
 mod connections;
 mod lists;
 mod portfolio;
@@ -117,9 +118,16 @@ pub(super) fn pages() -> impl Iterator<Item = &'static Page> {
 
 /// All that can be done.
 pub(super) fn actions() -> impl Iterator<Item = &'static Action> {
-    [portfolio::ACTIONS, risk::ACTIONS, client::ACTIONS, connections::ACTIONS, settings::ACTIONS]
-        .into_iter()
-        .flatten()
+    [
+        portfolio::ACTIONS,
+        risk::ACTIONS,
+        client::ACTIONS,
+        client_settings::ACTIONS,
+        connections::ACTIONS,
+        settings::ACTIONS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// All files.

@@ -43,10 +43,13 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         path: "/audit",
         template: "audit",
-        reads: &[read(
-            "audit",
-            "/api/audit?by=?by&action=?action&clientId=?clientId&from=?from&until=?until&before=?before&limit=50",
-        )],
+        reads: &[
+            read(
+                "audit",
+                "/api/audit?by=?by&action=?action&clientId=?clientId&from=?from&until=?until&before=?before&limit=50",
+            ),
+            read("erasures", "/api/erasures?limit=50"),
+        ],
         guarded: false,
     },
     Page {

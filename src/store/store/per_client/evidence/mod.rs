@@ -2,7 +2,7 @@
 
 pub mod file;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bincode::{Decode, Encode};
 
@@ -84,6 +84,18 @@ impl<R: Rows> ClientTransaction<R> {
             RegisteredEvidence { evidence, source, file }
         };
         Ok(self.list_evidence()?.into_iter().map(registered).collect())
+    }
+
+    /// Entries that expired before `time` and to which no attestation that is kept refers.
+    pub fn list_ended_evidence(&self, time: Time) -> Result<Vec<EvidenceId>> {
+        let mut ended = self.list_evidence()?;
+        ended.retain(|it| it.valid_until.is_some_and(|end| end < time));
+        if ended.is_empty() {
+            return Ok(Vec::new());
+        }
+        let used: HashSet<EvidenceId> =
+            self.list_attested()?.into_iter().filter_map(|it| it.evidence_id).collect();
+        Ok(ended.into_iter().map(|it| it.id).filter(|it| !used.contains(it)).collect())
     }
 
     pub fn find_evidence(&self, id: EvidenceId) -> Result<Option<Evidence>> {

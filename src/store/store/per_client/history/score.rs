@@ -64,23 +64,23 @@ impl ClientBatch<'_> {
         self.put(HISTORY, &start.bytes(&number.to_be_bytes()), it)
     }
 
-    /// Removes up to `n_max` days and up to `n_max` changes from before `time`. Returns true if more
-    /// may remain.
-    pub fn remove_history_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
+    /// Removes up to `n_max` days and up to `n_max` changes from before `time`. Returns how many. If it is
+    /// none, none remains.
+    pub fn remove_history_before(&mut self, time: Time, n_max: usize) -> Result<usize> {
         let table = HISTORY.name(self.client);
         let days = Span::prefix(RowKey::of(HISTORY_DAY).as_slice());
         let days = days.after(day_key(time).as_slice());
         let moves = Span::prefix(RowKey::of(HISTORY_MOVE).as_slice());
         let last_kept = RowKey::of(HISTORY_MOVE).falling(time).bytes(&[u8::MAX; 4]);
         let moves = moves.after(last_kept.as_slice());
-        let mut more = false;
+        let mut n_removed = 0;
         for span in [days, moves] {
             let keys = self.rows.list_keys_of(&table, &span, n_max)?;
             for key in &keys {
                 self.remove(HISTORY, &RowKey::empty().bytes(key))?;
             }
-            more |= keys.len() == n_max;
+            n_removed += keys.len();
         }
-        Ok(more)
+        Ok(n_removed)
     }
 }

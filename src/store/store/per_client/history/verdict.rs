@@ -247,8 +247,8 @@ impl ClientBatch<'_> {
     }
 
     /// Removes up to `n_max` change points of days before that of `time`, with what changed then: what was true last before
-    /// that day stays. Returns true if more may remain.
-    pub fn remove_change_points_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
+    /// that day stays. Returns how many. If it is `n_max`, more may remain.
+    pub fn remove_change_points_before(&mut self, time: Time, n_max: usize) -> Result<usize> {
         let table = HISTORY.name(self.client);
         let first_kept = ChangePointId { day: time.day(), number: 0 };
         let points = Span::prefix(RowKey::of(HISTORY_CHANGE_POINT).as_slice());
@@ -256,7 +256,7 @@ impl ClientBatch<'_> {
         let keys = self.rows.list_keys_of(&table, &points, usize::MAX)?;
         let oldest = &keys[keys.len().saturating_sub(n_max)..];
         let Some(newest) = oldest.first().map(|it| ChangePointId::of_key(it)) else {
-            return Ok(false);
+            return Ok(0);
         };
         let groups: Vec<VerdictGroup> = self.list(HISTORY, &RowKey::of(HISTORY_VERDICTS))?;
         for group in groups {
@@ -265,7 +265,7 @@ impl ClientBatch<'_> {
         for key in oldest {
             self.remove(HISTORY, &RowKey::empty().bytes(key))?;
         }
-        Ok(oldest.len() < keys.len())
+        Ok(oldest.len())
     }
 
     /// Makes one of all changes of a group up to a point that have the same outline.
