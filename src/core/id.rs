@@ -144,6 +144,17 @@ uuid_id!(
     BatchId,
     "batch"
 );
+impl BatchId {
+    /// No id of that moment or later is less.
+    #[must_use]
+    pub fn first_of(time: Time) -> Self {
+        let ms = u64::try_from(time.micros() / 1_000).unwrap_or(0).to_be_bytes();
+        let mut bytes = [0; 16];
+        bytes[..6].copy_from_slice(&ms[2..]);
+        Self(bytes)
+    }
+}
+
 uuid_id!(
     /// Names one ingestion of findings. A `UUIDv7`, so ids sort by creation.
     IngestionId,

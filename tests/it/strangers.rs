@@ -247,6 +247,10 @@ fn a_key_of_another_client_learns_nothing() {
                 refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, &operation.id);
                 refuses(&absent, 403, "FORBIDDEN", OTHER_CLIENT, &operation.id);
             }
+            Names::Batch => {
+                refuses(&there, 404, "NOT_FOUND", "batch not found", &operation.id);
+                refuses(&absent, 404, "NOT_FOUND", "batch not found", &operation.id);
+            }
             Names::Task => {
                 refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, &operation.id);
                 refuses(&absent, 404, "NOT_FOUND", "task not found", &operation.id);
@@ -260,7 +264,7 @@ fn a_key_of_another_client_learns_nothing() {
             | Names::User => {
                 let message = match operation.id.as_str() {
                     // They name the client in their body.
-                    "start_scan" | "add_task" => Some(OTHER_CLIENT),
+                    "start_scan" | "add_task" | "try_batch" | "begin_batch" => Some(OTHER_CLIENT),
                     "add_client" | "add_client_list" => Some(LIMITED_KEY),
                     _ => None,
                 };
@@ -351,8 +355,10 @@ fn checks_come_in_the_promised_order() {
             expect(&ladder.free, "", None, 400, "name");
             // The client is in the body: the body comes first.
             let is_inside = names == Names::ClientInside
-                || ["start_scan", "add_task"].contains(&operation.id.as_str());
-            let status = if is_inside { 400 } else { 403 };
+                || ["start_scan", "add_task", "try_batch", "begin_batch"]
+                    .contains(&operation.id.as_str());
+            let refused = if names == Names::Batch { 404 } else { 403 };
+            let status = if is_inside { 400 } else { refused };
             expect(&ladder.client, "", None, status, "");
         }
     }
@@ -426,6 +432,7 @@ fn an_inactive_client_is_as_good_as_absent() {
             | Names::Webhook
             | Names::Risk
             | Names::Task
+            | Names::Batch
             | Names::AlertRule
             | Names::User
             | Names::Connection

@@ -45,6 +45,7 @@ use backup::{BackupSettings, Backups};
 use certificate::Certificates;
 use client::Clients;
 use connect::registry::{ConnectOptions, Connects};
+use decision::batch::Batches;
 use framework::Frameworks;
 use ingestion::Ingestions;
 use intake::count::IntakeCounts;
@@ -115,6 +116,7 @@ pub struct App {
     known: Known,
     mailing: Arc<Mailing>,
     backups: Backups,
+    batches: Batches,
     pub notices: Notices,
     pub polls: Arc<PollWatch>,
     clock_watch: ClockWatch,
@@ -184,6 +186,7 @@ impl App {
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
             notices,
             backups: Backups::of(&options.backup, &snapshot),
+            batches: Batches::default(),
             polls: Arc::default(),
             clock_watch: ClockWatch::of(clock.read()),
             unassessed,

@@ -1,6 +1,7 @@
 //! Background tasks.
 
 mod backup;
+mod batch;
 mod connect;
 mod deliver;
 mod ingest;
@@ -25,6 +26,7 @@ pub fn run<'a>(app: &'a Arc<App>, stop: &'a Receiver<bool>) -> LocalBoxFuture<'a
             deliver::run(Arc::clone(app), stop.clone()),
             scan::run(Arc::clone(app), stop.clone()),
             backup::run(Arc::clone(app), stop.clone()),
+            batch::run(Arc::clone(app), stop.clone()),
             connect::run(Arc::clone(app), stop.clone()),
             watch::run(Arc::clone(app), stop.clone()),
             ingest::run(Arc::clone(app), stop.clone()),

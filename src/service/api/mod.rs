@@ -138,6 +138,7 @@ fn operations() -> impl OpenApi + 'static {
             manage::decision::controls::ManagedControls,
             manage::decision::history::History,
             manage::decision::statements::Statements,
+            manage::decision::batches::Batches,
             manage::decision::requirements::Requirements,
             manage::decision::evidence::Register,
             manage::decision::evidence_file::EvidenceFiles,

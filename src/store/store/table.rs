@@ -96,6 +96,7 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_STATEMENT_COUNT`]. Value: u64, the number of the newest record. None: the log has not begun.
 /// Key: [`FACT_PAST`], as of [`FACT_OBSERVATION`] up to the check, digest, number (falling). Value: an observation that newer ones
 /// took the place of, and when it was made. None of the same time and import is in the log.
+/// Key: [`FACT_BATCH`], batch id. Value: `BatchEntry`.
 /// Key: [`FACT_WORDING`], SHA-256. Value: the text. Never changed; removed with the last record that refers to it.
 pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: ClientPart::Posture };
 pub(super) const FACT_VERSION: u8 = 1;
@@ -130,6 +131,7 @@ pub(super) const FACT_STATEMENT_COUNT: u8 = 35;
 pub(super) const FACT_WORDING: u8 = 36;
 pub(super) const FACT_STATEMENT_STANDING: u8 = 37;
 pub(super) const FACT_PAST: u8 = 38;
+pub(super) const FACT_BATCH: u8 = 39;
 
 /// The results of the last assessment.
 ///
@@ -346,13 +348,10 @@ pub(super) const CLIENT_TENANTS: &str = "client_tenants";
 
 /// What callers who may not reach all clients said of tenants, and what the bindings of tenants were before.
 ///
-/// Key: [`CLAIM_OF_CLIENT`], client id, tenant. Value: `TenantClaim`. Invariant: one row of [`CLAIM_OF_TENANT`] for each.
-/// Key: [`CLAIM_OF_TENANT`], tenant, client id. Value: the client id.
-/// Key: [`TENANT_BEFORE`], tenant. Value: `TenantBefore`. Absent: the present binding took the tenant from nobody.
+/// Key: `CLAIM_OF_CLIENT`, client id, tenant. Value: `TenantClaim`. Invariant: one row of `CLAIM_OF_TENANT` for each.
+/// Key: `CLAIM_OF_TENANT`, tenant, client id. Value: the client id.
+/// Key: `TENANT_BEFORE`, tenant. Value: `TenantBefore`. Absent: the present binding took the tenant from nobody.
 pub(super) const TENANT_CLAIMS: &str = "tenant_claims";
-pub(super) const CLAIM_OF_CLIENT: u8 = 1;
-pub(super) const CLAIM_OF_TENANT: u8 = 2;
-pub(super) const TENANT_BEFORE: u8 = 3;
 
 /// Alert rules.
 ///
@@ -408,17 +407,12 @@ pub(super) const EXPLOITED_LIST: &str = "exploited_list";
 
 /// What an ACME authority gave the service; keys are encrypted.
 ///
-/// Key: [`ACME_ACCOUNT`]. Value: `AcmeAccount`.
-/// Key: [`ACME_CERTIFICATE`]. Value: `StoredCertificate`.
-/// Key: [`ACME_FAILURES`]. Value: `AcmeFailures`. Absent: the last order did not fail.
-/// Key: [`ACME_ORDER`]. Value: `AcmeOrder`. Absent: no order is about to be issued.
-/// Key: [`ACME_CONTACT`]. Value: `AcmeContact`. Absent: an earlier release made the account.
+/// Key: `account`. Value: `AcmeAccount`.
+/// Key: `certificate`. Value: `StoredCertificate`.
+/// Key: `failures`. Value: `AcmeFailures`. Absent: the last order did not fail.
+/// Key: `order`. Value: `AcmeOrder`. Absent: no order is about to be issued.
+/// Key: `contact`. Value: `AcmeContact`. Absent: an earlier release made the account.
 pub(super) const ACME: &str = "acme";
-pub(super) const ACME_ACCOUNT: &[u8] = b"account";
-pub(super) const ACME_CERTIFICATE: &[u8] = b"certificate";
-pub(super) const ACME_FAILURES: &[u8] = b"failures";
-pub(super) const ACME_ORDER: &[u8] = b"order";
-pub(super) const ACME_CONTACT: &[u8] = b"contact";
 
 /// Of which frameworks a webhook gets events. No row: of those of the contract.
 ///
@@ -481,6 +475,12 @@ pub(super) const AUDIT: &str = "audit";
 ///
 /// Key: SHA-256 of the client's id. Value: `ErasureReceipt`.
 pub(super) const ERASURES: &str = "erasures";
+
+/// Statements that were made about many clients at once, and those of them that are in progress.
+///
+/// Key: batch id. Value: `BatchRecord`; nothing.
+pub(super) const BATCHES: &str = "batches";
+pub(super) const OPEN_BATCHES: &str = "open_batches";
 
 /// Figures per client, for sums over all clients.
 ///

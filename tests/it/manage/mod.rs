@@ -3,6 +3,7 @@
 mod accounts;
 mod alerts;
 pub(crate) mod all_events;
+mod batches;
 mod bounds;
 mod catalog;
 mod changes;

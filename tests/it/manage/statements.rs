@@ -66,7 +66,7 @@ fn both_texts_about_a_control_are_there_with_who_and_when() {
             "reason": "seen by me", "evidence": "dms://14", "evidenceId": null,
             "evidenceSha256": null, "override": false, "validFrom": first.to_string(),
             "validUntil": first.plus_days(365).to_string(), "wording": wording, "by": "Ada",
-            "account": "operator uid 0", "channel": "cli", "recordedAt": first.to_string(),
+            "account": "operator uid 0", "channel": "cli", "recordedAt": first.to_string(), "batchId": null,
             "state": "superseded", "endedBy": 2,
         })
     );

@@ -159,7 +159,7 @@ fn undo(posture: &Posture, client: &str, trace: &Trace) {
 }
 
 /// Everything that people and programs read of a client, without names that are made at random and without the trace.
-fn shown(posture: &Posture, key: &str, client: &str) -> BTreeMap<String, Value> {
+pub(super) fn shown(posture: &Posture, key: &str, client: &str) -> BTreeMap<String, Value> {
     let mut all = BTreeMap::new();
     let rows = ROWS.map(|it| format!("compliance/{it}"));
     let managed = ["controls", "compliance", "observations", "accounts", "risks", "evidence"];
@@ -186,6 +186,18 @@ fn forget_ids(value: &mut Value) {
         Value::Object(all) => all.values_mut().for_each(forget_ids),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// Where one is not as the other.
+pub(super) fn differences(
+    with: &BTreeMap<String, Value>,
+    without: &BTreeMap<String, Value>,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, it) in with {
+        diff(it, &without[name], name, &mut found);
+    }
+    found
 }
 
 fn diff(a: &Value, b: &Value, path: &str, found: &mut Vec<String>) {
@@ -245,10 +257,7 @@ fn what_is_undone_is_as_if_it_had_never_been() {
         posture.sweep();
         let (with, without) =
             (shown(&posture, &key, &clients[0]), shown(&posture, &key, &clients[1]));
-        let mut found = Vec::new();
-        for (name, it) in &with {
-            diff(it, &without[name], name, &mut found);
-        }
+        let found = differences(&with, &without);
         if !found.is_empty() {
             wrong.push(format!(
                 "seed {seed}: {mistake:?} after {before:?}\n  {}",

@@ -61,6 +61,7 @@ fn a_user_of_another_client_learns_nothing() {
                 let absent = world.ask_as(&operation, &token, Some(ABSENT));
                 refuses(&absent, 403, "FORBIDDEN", OTHER_CLIENT, id);
             }
+            Names::Batch => refuses(&there, 404, "NOT_FOUND", "batch not found", id),
             Names::Task => refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, id),
             Names::AlertRule => refuses(&there, 403, "FORBIDDEN", OTHER_CLIENTS, id),
             Names::Scan => refuses(&there, 404, "NOT_FOUND", "scan not found", id),
@@ -68,7 +69,9 @@ fn a_user_of_another_client_learns_nothing() {
                 refuses(&there, 404, "NOT_FOUND", "report schedule not found", id);
             }
             Names::Connection => refuses(&there, 404, "NOT_FOUND", "connection not found", id),
-            Names::Nothing if ["add_task", "start_scan"].contains(&id) => {
+            Names::Nothing
+                if ["add_task", "start_scan", "try_batch", "begin_batch"].contains(&id) =>
+            {
                 refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, id);
             }
             Names::Nothing if id == "add_alert_rule" => {

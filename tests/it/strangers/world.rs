@@ -95,6 +95,7 @@ pub(crate) struct World {
     evidence: String,
     risk: String,
     task: String,
+    batch: String,
     alert_rule: String,
     user: String,
     scan: String,
@@ -116,6 +117,13 @@ fn microsoft_app() -> Value {
     json!({
         "appId": "8a3b0c7e-5a11-4a0e-9c55-0d6a1b2c3d4e", "tenant": "msp.example", "clientSecret": "canary",
         "secretExpiresAt": "2026-01-01T00:00:00Z",
+    })
+}
+
+fn batch(client: &str) -> Value {
+    json!({
+        "clientIds": [client], "attestation": {"controlCode": "GOV-14", "status": "partial"},
+        "reason": "seen", "by": "Ada",
     })
 }
 
@@ -165,6 +173,7 @@ impl World {
         let profile = json!({"settings": {"profile": {"aws": "used"}}});
         posture.operator("PATCH", &format!("/api/clients/{client}"), &profile);
         let task = made("/api/tasks", &task(&client));
+        let batch = made("/api/batches", &batch(&client));
         let alert_rule = made("/api/alert-rules", &alert_rule());
         let scan = made("/api/scan", &scan(&client));
         let query = "?controlCode=CLD-01&fileName=first.txt&by=Ada";
@@ -189,6 +198,7 @@ impl World {
             evidence,
             risk,
             task,
+            batch,
             alert_rule,
             user,
             scan,
@@ -226,6 +236,7 @@ impl World {
             .replace("{requirement}", "CC6.1")
             .replace("{webhookId}", id.unwrap_or(&self.webhook))
             .replace("{riskId}", id.unwrap_or(&self.risk))
+            .replace("{batchId}", id.unwrap_or(&self.batch))
             .replace("{taskId}", id.unwrap_or(&self.task))
             .replace("{alertRuleId}", id.unwrap_or(&self.alert_rule))
             .replace("{userId}", id.unwrap_or(&self.user))
@@ -259,7 +270,8 @@ impl World {
             "push_facts" => json!({"source": "test"}),
             "attest_control" => json!({"status": "partial", "reason": "seen", "by": "Ada"}),
             "place_hold" => json!({"reason": "a case"}),
-            "undo_statement" => json!({"reason": "not this client"}),
+            "try_batch" | "begin_batch" => batch(client),
+            "undo_batch" | "undo_statement" => json!({"reason": "not this client"}),
             "decide_requirement" => {
                 json!({"decision": "out_of_scope", "reason": "none here", "by": "Ada"})
             }

@@ -11,8 +11,8 @@ use crate::store::per_client::fact::Attested;
 use crate::store::per_client::import::Import;
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
 use crate::store::per_client::statement::{
-    Author, Content, Deed, Fate, StatedAnswer, StatedEvidence, StatementNumber, StatementRecord,
-    StoredStatements, Topic, fates, standing,
+    Author, Channel, Content, Deed, Fate, StatedAnswer, StatedEvidence, StatementNumber,
+    StatementRecord, StoredStatements, Topic, fates, standing,
 };
 use crate::store::{ClientBatch, ClientSnapshot};
 
@@ -167,9 +167,12 @@ fn add(
         let rule = format!("the client has {N_STATEMENTS_MAX} statements; no more are recorded");
         return Err(Error::conflict(rule));
     }
+    // What a release carries over was not made by whoever made the batch.
+    let made_in = batch.made_in().filter(|_| author.channel != Channel::Upgrade);
     let record =
-        StatementRecord { number, recorded_at: at, topic, deed, reason, author, batch: None };
-    batch.add_statement(&record, restored)
+        StatementRecord { number, recorded_at: at, topic, deed, reason, author, batch: made_in };
+    batch.add_statement(&record, restored)?;
+    made_in.map_or(Ok(()), |it| batch.note_in_batch(it, &record))
 }
 
 /// Begins the log, if it has not begun, with what an earlier release stored.

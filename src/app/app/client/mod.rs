@@ -46,6 +46,12 @@ impl Clients {
         self.lock_of(client).lock_owned().await
     }
 
+    /// Whether something is in progress at the client, for which [`Self::lock`] would wait.
+    #[must_use]
+    pub fn is_busy(&self, client: ClientId) -> bool {
+        self.lock_of(client).try_lock().is_err()
+    }
+
     fn lock_of(&self, client: ClientId) -> Arc<AsyncMutex<()>> {
         let mut all = self.locks.lock().expect(UNPOISONED);
         if let Some(lock) = all.get(&client).and_then(Weak::upgrade) {

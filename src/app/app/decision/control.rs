@@ -144,7 +144,11 @@ fn cause_of(status: Status) -> Cause {
 }
 
 /// Checks an attestation. Returns when it expires.
-fn checked_end(control: &Control, new: &NewAttestation, now: Time) -> Result<Option<Time>> {
+pub(super) fn checked_end(
+    control: &Control,
+    new: &NewAttestation,
+    now: Time,
+) -> Result<Option<Time>> {
     require_text("reason", &new.reason, REASON_CHARS_MAX)?;
     require_name("by", &new.by.by, BY_CHARS_MAX)?;
     if let Some(evidence) = &new.evidence {

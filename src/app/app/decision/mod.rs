@@ -1,6 +1,7 @@
 //! What people decide about a client.
 
 pub mod alert_rule;
+pub mod batch;
 pub mod client;
 pub mod client_list;
 pub mod control;

@@ -121,7 +121,7 @@ fn cause_of(kind: &RowDecisionKind) -> Cause {
 }
 
 /// Checks a decision. Returns when it expires.
-fn checked_end(new: &NewDecision, now: Time) -> Result<Option<Time>> {
+pub(super) fn checked_end(new: &NewDecision, now: Time) -> Result<Option<Time>> {
     require_text("reason", &new.reason, REASON_CHARS_MAX)?;
     require_name("by", &new.by.by, BY_CHARS_MAX)?;
     if let RowDecisionKind::Attested { evidence } = &new.kind {

@@ -72,7 +72,8 @@ impl App {
         let risk = (id, condition);
         match acceptance {
             Some(Said::Stated(new)) => {
-                self.accept_risk(caller, client, risk, new, references).await
+                let (_, rows) = self.reach_any(caller, client)?;
+                self.accept_risk(&rows, risk, new, references).await
             }
             Some(Said::Withdrawn { reason }) => {
                 self.unaccept_risk(caller, client, risk, reason, references).await
@@ -83,15 +84,15 @@ impl App {
                     refer(batch, id, &references)?;
                     Ok(open)
                 };
-                self.write_risk(caller, client, write).await
+                let (_, rows) = self.reach_any(caller, client)?;
+                self.write_risk(&rows, write).await
             }
         }
     }
 
-    async fn accept_risk(
+    pub(super) async fn accept_risk(
         &self,
-        caller: &Caller,
-        client: ClientId,
+        rows: &ClientStore,
         risk: (RiskId, String),
         new: NewAcceptance,
         references: References,
@@ -100,7 +101,6 @@ impl App {
         check(&new, now)?;
         let (topic, reason) = (Topic::Risk(risk.0), new.reason.clone());
         let entry = Entry { topic, reason, author: new.by.clone() };
-        let name = caller.name();
         let write = move |batch: &mut ClientBatch<'_>| {
             let mut open = find(batch, &risk)?;
             refer(batch, open.id, &references)?;
@@ -109,10 +109,10 @@ impl App {
             let accepted = Acceptance { until, reason, by, at: now, severity };
             let (content, wording) = (log::of_acceptance(&accepted), log::risk_wording(&open));
             log::state(batch, now, entry.clone(), Some(&wording), content)?;
-            set_acceptance(batch, &mut open, Some(accepted), &name, now)?;
+            set_acceptance(batch, &mut open, Some(accepted), &entry.author.account, now)?;
             Ok(open)
         };
-        self.write_risk(caller, client, write).await
+        self.write_risk(rows, write).await
     }
 
     /// The risk is shown again, as old as it is. A risk that is not accepted is not changed.
@@ -137,18 +137,18 @@ impl App {
             set_acceptance(batch, &mut open, None, &by, now)?;
             Ok(open)
         };
-        self.write_risk(caller, client, write).await
+        let (_, rows) = self.reach_any(caller, client)?;
+        self.write_risk(&rows, write).await
     }
 
     /// Undoes a record about the acceptance of a risk. What counts then is the risk's acceptance, if it is still open.
     pub(super) async fn undo_acceptance(
         &self,
-        caller: &Caller,
         rows: &ClientStore,
         id: RiskId,
         (entry, record): (Entry, StatementNumber),
     ) -> Result<()> {
-        let (now, by) = (self.clock.now(), caller.name());
+        let now = self.clock.now();
         let _alone = self.clients.lock(rows.id()).await;
         let read = move |it: &ClientSnapshot| {
             let standing = log::standing_without(it, &Topic::Risk(id), record)?;
@@ -163,7 +163,7 @@ impl App {
             let mut open = find(batch, &(id, condition))?;
             let accepted = standing.as_ref().and_then(log::acceptance_of);
             let accepted = accepted.filter(|it| covers(it, open.risk.severity, now));
-            set_acceptance(batch, &mut open, accepted, &by, now)
+            set_acceptance(batch, &mut open, accepted, &entry.author.account, now)
         };
         rows.write(write).await
     }
@@ -171,12 +171,10 @@ impl App {
     /// Waits for an assessment of the client in progress, which would overwrite the risk.
     async fn write_risk(
         &self,
-        caller: &Caller,
-        client: ClientId,
+        rows: &ClientStore,
         write: impl FnMut(&mut ClientBatch<'_>) -> Result<OpenRisk> + Send + 'static,
     ) -> Result<OpenRisk> {
-        let _alone = self.clients.lock(client).await;
-        let (_, rows) = self.reach_any(caller, client)?;
+        let _alone = self.clients.lock(rows.id()).await;
         rows.write(write).await
     }
 }
@@ -230,7 +228,7 @@ fn absent() -> Error {
     Error::not_found("risk not found, or no longer open")
 }
 
-fn check(new: &NewAcceptance, now: Time) -> Result<()> {
+pub(super) fn check(new: &NewAcceptance, now: Time) -> Result<()> {
     require_future("until", new.until, now)?;
     if now.plus_days(ACCEPTED_DAYS_MAX) < new.until {
         return Err(Error::invalid_field("until", "must be at most two years from now"));

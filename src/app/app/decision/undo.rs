@@ -39,7 +39,6 @@ impl App {
         let author = caller.own_author();
         let entry = Entry { topic: record.topic.clone(), reason, author };
         match record.topic {
-            Topic::Risk(id) => self.undo_acceptance(caller, rows, id, (entry, number)).await,
             Topic::Profile(question) => {
                 self.undo_answer(caller, rows, &question, (entry, number)).await
             }
@@ -47,15 +46,28 @@ impl App {
                 "an import that was undone does not come back: import the file again",
             )),
             Topic::Hold => Err(Error::conflict("a hold is not undone: lift it, or place it again")),
-            topic @ (Topic::Control(_) | Topic::Requirement { .. }) => {
-                let lock = self.clients.lock(rows.id()).await;
-                let standing =
-                    rows.read(move |it| log::standing_without(it, &topic, number)).await?;
-                let standing = standing.map(Box::new);
-                let statement = Statement::Undo { entry, record: number, standing };
-                let cause = Cause::Undo(Undone::Statement(number));
-                self.state(rows, statement, cause, &lock).await
+            Topic::Control(_) | Topic::Requirement { .. } | Topic::Risk(_) => {
+                self.undo_record(rows, entry, number).await
             }
         }
+    }
+
+    /// Undoes a record about a control, a requirement or a risk.
+    pub(super) async fn undo_record(
+        &self,
+        rows: &ClientStore,
+        entry: Entry,
+        number: StatementNumber,
+    ) -> Result<()> {
+        if let Topic::Risk(id) = entry.topic {
+            return self.undo_acceptance(rows, id, (entry, number)).await;
+        }
+        let lock = self.clients.lock(rows.id()).await;
+        let topic = entry.topic.clone();
+        let standing = rows.read(move |it| log::standing_without(it, &topic, number)).await?;
+        let standing = standing.map(Box::new);
+        let statement = Statement::Undo { entry, record: number, standing };
+        let cause = Cause::Undo(Undone::Statement(number));
+        self.state(rows, statement, cause, &lock).await
     }
 }

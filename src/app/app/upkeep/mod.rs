@@ -63,6 +63,7 @@ impl App {
                 // Once a day. They are in one table for all clients.
                 self.forget_tasks(now).await?;
                 self.forget_erasures(now).await?;
+                while self.forget_batches().await? {}
             }
             return self.maintain(&rows, now).await;
         }

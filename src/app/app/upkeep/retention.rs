@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::N_ROWS_AT_ONCE;
 use crate::app::App;
 use crate::app::client::retention::Retention;
+use crate::app::decision::batch;
 use crate::app::intake::room;
 use crate::clock::Time;
 use crate::engine::asset::Asset;
@@ -132,7 +133,12 @@ impl App {
                 removed.add("imports", self.forget_runs(&rows, retention, now).await?);
             }
         }
-        rows.write(move |batch| batch.forget_conditions(now)).await?;
+        let batches = now.plus_days(-batch::KEPT_DAYS);
+        let forget = move |batch: &mut ClientBatch<'_>| {
+            batch.remove_batch_entries_before(batches)?;
+            batch.forget_conditions(now)
+        };
+        rows.write(forget).await?;
         self.record_removed(&rows, removed, now).await
     }
 

@@ -218,6 +218,15 @@ word!(
     StatementStateView, &'static str, "StatementState", Standing::WORDS, std::convert::identity
 );
 word!(
+    /// `undoing`: what it stated is being undone.
+    BatchStateView, &'static str, "BatchState", ["running", "finished", "undoing", "undone"], std::convert::identity
+);
+word!(
+    /// `refused`: nothing was stated. `not_undone`: it was stated, and could not be undone.
+    BatchMemberStateView, &'static str, "BatchClientState",
+    ["waiting", "stated", "refused", "undone", "not_undone"], std::convert::identity
+);
+word!(
     /// What a verdict rests on. `observed`: sources saw it. `attested_with_evidence`, `attested`: a person said so. `lapsed`:
     /// what decided it expired, and nothing newer replaced it. `profile`: what it asks about is unused. `controls`: of a
     /// requirement, its controls. `decision`: a person decided that the requirement is out of scope. `nothing`: nothing that

@@ -6,9 +6,13 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{
-    ACME, ACME_ACCOUNT, ACME_CERTIFICATE, ACME_CONTACT, ACME_FAILURES, ACME_ORDER,
-};
+use crate::store::table::ACME;
+
+const ACME_ACCOUNT: &[u8] = b"account";
+const ACME_CERTIFICATE: &[u8] = b"certificate";
+const ACME_FAILURES: &[u8] = b"failures";
+const ACME_ORDER: &[u8] = b"order";
+const ACME_CONTACT: &[u8] = b"contact";
 
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct AcmeAccount {

@@ -1,5 +1,6 @@
 //! Client organizations.
 
+pub mod batch;
 pub mod receipt;
 pub mod tenant;
 

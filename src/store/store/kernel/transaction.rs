@@ -10,7 +10,7 @@ use bincode::{Decode, Encode};
 
 use super::envelope;
 use crate::error::{Error, Result};
-use crate::id::ClientId;
+use crate::id::{BatchId, ClientId};
 use crate::store::engine::{Answer, Direction, Engine, Fault, Find, Overlay, View, Visit};
 use crate::store::kernel::audit_head::AuditHead;
 use crate::store::kernel::delta::Delta;
@@ -234,6 +234,8 @@ pub struct Writing {
     pub(in crate::store) object: Option<String>,
     /// The client whose rows it reached last.
     pub(in crate::store) client: Option<ClientId>,
+    /// The batch that its statements are made in.
+    pub(in crate::store) made_in: Option<BatchId>,
     /// A read of this closure failed, whatever it did with the error.
     unread: Cell<bool>,
 }
@@ -255,6 +257,7 @@ impl Writing {
             summaries: BTreeMap::new(),
             object: None,
             client: None,
+            made_in: None,
             unread: Cell::new(false),
         })
     }
@@ -293,7 +296,7 @@ impl Writing {
         self.counts = self.kept.counts;
         self.effects = Effects::default();
         self.summaries.clear();
-        (self.object, self.client) = (None, None);
+        (self.object, self.client, self.made_in) = (None, None, None);
         self.unread.set(false);
     }
 

@@ -1,7 +1,7 @@
 //! A handle that reaches the rows of one client only.
 
 use crate::error::Result;
-use crate::id::ClientId;
+use crate::id::{BatchId, ClientId};
 use crate::store::{Batch, ClientBatch, ClientSnapshot, Store, Versions};
 
 /// One client's rows and no others. Cheap to clone.
@@ -9,11 +9,12 @@ use crate::store::{Batch, ClientBatch, ClientSnapshot, Store, Versions};
 pub struct ClientStore {
     pub(in crate::store) store: Store,
     client: ClientId,
+    batch: Option<BatchId>,
 }
 
 impl ClientStore {
     pub(in crate::store) fn new(store: Store, client: ClientId) -> Self {
-        Self { store, client }
+        Self { store, client, batch: None }
     }
 
     #[must_use]
@@ -32,6 +33,12 @@ impl ClientStore {
     #[must_use]
     pub fn unrecorded(&self) -> Self {
         Self { store: self.store.acting(None), ..*self }
+    }
+
+    /// A handle whose statements belong to a batch.
+    #[must_use]
+    pub fn in_batch(&self, batch: BatchId) -> Self {
+        Self { batch: Some(batch), ..self.clone() }
     }
 
     /// [`Store::snapshot`] of this client.
@@ -64,9 +71,10 @@ impl ClientStore {
         T: Send + 'static,
         F: FnMut(&mut ClientBatch<'_>) -> Result<T> + Send + 'static,
     {
-        let client = self.client;
+        let (client, made_in) = (self.client, self.batch);
         let write = move |batch: &mut Batch| {
             let mut rows = batch.client(client);
+            rows.rows.made_in = made_in;
             rows.require_client()?;
             body(&mut rows)
         };

@@ -1,7 +1,10 @@
 //! The log of what people said about a client, in the order in which they said it. Nothing in it is ever changed: that
 //! something was withdrawn, or was a mistake, is a record too. What counts now is derived from it.
 
-use std::collections::{BTreeMap, BTreeSet};
+pub mod batch;
+pub mod ended;
+
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use bincode::{Decode, Encode};
@@ -266,45 +269,6 @@ pub fn standing(records: &[StatementRecord]) -> Option<&StatementRecord> {
     records.iter().zip(fates(records)).find(is_standing).map(|(it, _)| it)
 }
 
-/// Returns how many of the first records can be removed: all that they say ended before `time`. `records`: as in [`fates`].
-#[must_use]
-pub fn n_ended(records: &[StatementRecord], time: Time) -> usize {
-    let recorded_at = |number| {
-        let at = records.binary_search_by_key(&number, |it| it.number);
-        at.map_or(Time::EPOCH, |at| records[at].recorded_at)
-    };
-    let is_ended = |(it, fate): &(&StatementRecord, Fate)| {
-        let ended_at = match (*fate, &it.deed) {
-            (Fate::Superseded(by) | Fate::Withdrawn(by) | Fate::Undone(by), _) => recorded_at(by),
-            (Fate::Stands, Deed::State(_)) => return false,
-            (Fate::Stands, Deed::Withdraw { .. } | Deed::Undo { .. }) => it.recorded_at,
-        };
-        ended_at.max(it.recorded_at) < time
-    };
-    records.iter().zip(fates(records)).take_while(is_ended).count()
-}
-
-/// Records of a log to remove, and the wordings to which no other refers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EndedStatements {
-    pub records: Vec<(StatementNumber, Topic)>,
-    pub wordings: Vec<[u8; 32]>,
-}
-
-impl EndedStatements {
-    /// In parts of up to `n_max` records, the wordings with the last.
-    #[must_use]
-    pub fn chunks(self, n_max: usize) -> Vec<Self> {
-        let part =
-            |some: &[(StatementNumber, Topic)]| Self { records: some.to_vec(), ..Self::default() };
-        let mut parts: Vec<Self> = self.records.chunks(n_max).map(part).collect();
-        if let Some(last) = parts.last_mut() {
-            last.wordings = self.wordings;
-        }
-        parts
-    }
-}
-
 /// Returns the digest under which a wording is kept.
 #[must_use]
 pub fn wording_digest(text: &str) -> [u8; 32] {
@@ -403,37 +367,6 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(self.find_statement(number)?.filter(holds))
     }
 
-    /// Whether the log has a record from before `time`. Reads no record but the oldest.
-    pub fn has_statement_before(&self, time: Time) -> Result<bool> {
-        let span = Span::prefix(RowKey::of(FACT_STATEMENT).as_slice());
-        let keys = self.rows.list_keys_of(&FACTS.name(self.client), &span, usize::MAX)?;
-        let number = keys.last().and_then(|it| it.last_chunk());
-        let number = number.map(|it| !StatementNumber::from_be_bytes(*it));
-        let oldest = number.map(|it| self.find_statement(it)).transpose()?.flatten();
-        Ok(oldest.is_some_and(|it| it.recorded_at < time))
-    }
-
-    /// What ended before `time`. Reads the whole log: call it on a snapshot.
-    pub fn list_ended_statements(&self, time: Time) -> Result<EndedStatements> {
-        let mut by_topic: BTreeMap<Topic, Vec<StatementRecord>> = BTreeMap::new();
-        for it in self.list_statements(None, usize::MAX, |_| true)?.into_iter().rev() {
-            by_topic.entry(it.topic.clone()).or_default().push(it);
-        }
-        let mut ended = EndedStatements::default();
-        let (mut unused, mut used) = (BTreeSet::new(), BTreeSet::new());
-        for records in by_topic.values() {
-            let (old, kept) = records.split_at(n_ended(records, time));
-            let wordings = |all: &[StatementRecord]| -> Vec<[u8; 32]> {
-                all.iter().filter_map(|it| it.content()?.wording).collect()
-            };
-            unused.extend(wordings(old));
-            used.extend(wordings(kept));
-            ended.records.extend(old.iter().map(|it| (it.number, it.topic.clone())));
-        }
-        ended.wordings = unused.difference(&used).copied().collect();
-        Ok(ended)
-    }
-
     /// What counts now, whether or not it expired.
     pub fn stored_statements(&self) -> Result<StoredStatements> {
         Ok(StoredStatements {
@@ -472,18 +405,6 @@ impl ClientBatch<'_> {
             }
         }
         self.put(FACTS, &RowKey::of(FACT_STATEMENT_COUNT), number)
-    }
-
-    /// Removes records that no longer count, and what nothing else refers to.
-    pub fn remove_statements(&mut self, ended: &EndedStatements) -> Result<()> {
-        for (number, topic) in &ended.records {
-            self.remove(FACTS, &row_key(*number))?;
-            self.remove(FACTS, &topic_key(topic).bytes(&(!number).to_be_bytes()))?;
-        }
-        for digest in &ended.wordings {
-            self.remove(FACTS, &wording_key(*digest))?;
-        }
-        Ok(())
     }
 
     /// Keeps what was asked or shown. Returns its digest.

@@ -1,6 +1,7 @@
 //! What people decide: controls, requirements, evidence, risks, tasks, alert rules.
 
 pub mod alert_rules;
+pub mod batches;
 pub mod controls;
 pub mod evidence;
 pub mod evidence_file;

@@ -69,6 +69,8 @@ pub struct StatementView {
     account: Null<String>,
     channel: StatementChannelView,
     recorded_at: When,
+    /// The batch that it was made in.
+    batch_id: Null<Uid>,
     state: StatementStateView,
     /// The record by which it ended.
     ended_by: Null<u64>,
@@ -109,6 +111,7 @@ impl StatementView {
             account: Some(record.author.account).filter(|it| !it.is_empty()).into(),
             channel: StatementChannelView(record.author.channel),
             recorded_at: When(record.recorded_at),
+            batch_id: record.batch.map(|it| Uid::of(it.as_bytes())).into(),
             state: StatementStateView(standing.as_str()),
             ended_by: standing.ended_by().into(),
         }
@@ -121,7 +124,7 @@ impl StatementView {
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct UndoBody {
     #[schemars(length(min = 1, max = 1000))]
-    reason: String,
+    pub reason: String,
 }
 
 example!(UndoBody, { "reason": "It was meant for another client" });

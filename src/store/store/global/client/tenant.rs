@@ -11,9 +11,11 @@ use crate::id::{ClientId, ImportId};
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::row_key::{RowKey, Span};
-use crate::store::table::{
-    BOUND_TENANTS, CLAIM_OF_CLIENT, CLAIM_OF_TENANT, CLIENT_TENANTS, TENANT_BEFORE, TENANT_CLAIMS,
-};
+use crate::store::table::{BOUND_TENANTS, CLIENT_TENANTS, TENANT_CLAIMS};
+
+const CLAIM_OF_CLIENT: u8 = 1;
+const CLAIM_OF_TENANT: u8 = 2;
+const TENANT_BEFORE: u8 = 3;
 
 /// A tenant of one client.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
