@@ -1,6 +1,7 @@
 //! The console: signing in and out with a browser, forms, and every page.
 
 mod acts;
+mod batches;
 pub(crate) mod browser;
 mod chosen;
 mod dates;

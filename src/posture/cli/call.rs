@@ -23,6 +23,9 @@ use crate::peer::Peer;
 use crate::serve::{CONTROL_SOCKET, Opened, ServeOptions, open};
 use crate::store::EngineOptions;
 
+/// How many clients a batch comes to before its progress is shown again.
+const N_BATCH_STEPS: usize = 25;
+
 /// One management request.
 pub(super) struct Call {
     pub(super) method: &'static str,
@@ -174,6 +177,24 @@ impl ServerSession {
             Self::Server(_) => Err(Error::conflict("the service is running; stop it first")),
             Self::Here(opened) => Ok(opened),
         }
+    }
+
+    /// Waits while the server works on batches, or works on them in this process.
+    ///
+    /// # Errors
+    /// `Unavailable` when the disk is full.
+    pub(super) async fn work_on_batches(&self, wait: Duration) -> Result<()> {
+        match self {
+            Self::Server(_) => tokio::time::sleep(wait).await,
+            Self::Here(opened) => {
+                for _ in 0..N_BATCH_STEPS {
+                    if !opened.app.advance_batches().await? {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn end(self) -> Result<()> {

@@ -103,6 +103,9 @@ enum Command {
     /// Show what people said about a client: attestations, decisions, acceptances, answers, and what became of them.
     #[command(subcommand)]
     Statement(decision::statement::StatementCommand),
+    /// State the same about many clients at once, and undo it as one.
+    #[command(subcommand)]
+    Batch(decision::batch::BatchCommand),
     /// Show what sources observed about a client.
     #[command(subcommand)]
     Observation(report::observation::ObservationCommand),
@@ -210,6 +213,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Risk(command) => decision::risk::run(&options()?, json, command),
         Command::Control(command) => decision::control::run(&options()?, json, command),
         Command::Requirement(command) => decision::requirement::run(&options()?, json, command),
+        Command::Batch(command) => decision::batch::run(&options()?, json, command),
         Command::Statement(command) => decision::statement::run(&options()?, json, command),
         Command::Observation(command) => report::observation::run(&options()?, json, command),
         Command::Vulnerability(command) => report::vulnerability::run(&options()?, json, command),

@@ -18,7 +18,7 @@ fn imported(posture: &Posture, browser: &Browser) -> String {
     client
 }
 
-fn api(posture: &Posture, path: &str) -> Value {
+pub(super) fn api(posture: &Posture, path: &str) -> Value {
     posture.operator("GET", path, &Value::Null).json()["data"].clone()
 }
 

@@ -1,6 +1,7 @@
 //! What people decide about results, and the work that follows from them.
 
 pub(super) mod alert;
+pub(super) mod batch;
 pub(super) mod control;
 pub(super) mod evidence;
 pub(super) mod history;

@@ -49,11 +49,12 @@ pub(super) async fn act(
             let sign = if to.contains('?') { '&' } else { '?' };
             see_other(&format!("{to}{sign}done={done}"))
         }
-        Then::To(..) | Then::Show => {
+        Then::To(..) | Then::Show | Then::Tried => {
             visit.path = fill(action.page, &visit.parts, &form);
             visit.query.retain(|it| it.0 != "done");
             // What was done is not offered to be done again.
-            let form = if error.is_some() { form } else { Pairs::new() };
+            let is_kept = error.is_some() || matches!(action.then, Then::Tried);
+            let form = if is_kept { form } else { Pairs::new() };
             let shown = Shown { status: answer.status, error, form: &form, answer: &answer.body };
             let mut response = page::show(console, page, &visit, &shown).await;
             page::pass_on(&answer, &mut response);

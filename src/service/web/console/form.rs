@@ -38,6 +38,8 @@ pub(super) enum Kind {
     Client,
     /// Clients, one in a line, by name or id.
     Clients,
+    /// [`Kind::Clients`], left out if there are none.
+    ClientsIfAny,
     /// Every field whose name begins with this one and a dot, as text.
     Nested,
     /// The same, where one that is left empty is cleared. Those that begin with [`KEPT`] stay then.
@@ -124,9 +126,9 @@ fn value(form: &Pairs, parts: &Pairs, name: &str, kind: &Kind) -> Option<Value> 
             Some(several(form, name)).filter(|it| !it.is_empty()).map(Value::from)
         }
         Kind::Lines => Some(lines(given.unwrap_or_default()).into()),
-        Kind::Clients => {
-            let given = given.unwrap_or_default().lines().map(str::trim);
-            Some(given.filter(|it| !it.is_empty()).collect::<Vec<_>>().into())
+        Kind::Clients => Some(named_clients(given).into()),
+        Kind::ClientsIfAny => {
+            Some(named_clients(given)).filter(|it| !it.is_empty()).map(Value::from)
         }
         Kind::LinesIfAny => given.map(|it| lines(it).into()),
         Kind::Nested => {
@@ -156,4 +158,10 @@ fn value(form: &Pairs, parts: &Pairs, name: &str, kind: &Kind) -> Option<Value> 
 
 fn lines(text: &str) -> Vec<&str> {
     text.split(['\n', ',']).map(str::trim).filter(|it| !it.is_empty()).collect()
+}
+
+/// Names or ids, one in a line.
+fn named_clients(given: Option<&str>) -> Vec<&str> {
+    let lines = given.unwrap_or_default().lines().map(str::trim);
+    lines.filter(|it| !it.is_empty()).collect()
 }

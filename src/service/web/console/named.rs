@@ -69,7 +69,7 @@ pub(super) async fn with_client_ids(
 
 /// What pages call a field with clients.
 fn label(field: &Field) -> Option<&'static str> {
-    if matches!(field.1, Kind::Clients) {
+    if matches!(field.1, Kind::Clients | Kind::ClientsIfAny) {
         return Some("Only these clients");
     }
     matches!(field.1, Kind::Client).then_some("Client")

@@ -27,6 +27,8 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "assets",
     "audit",
     "base",
+    "batch",
+    "batches",
     "catalog",
     "catalog-framework",
     "client",

@@ -1,5 +1,6 @@
 //! The pages of the console and what can be done on them, by the part of the product that they are about.
 
+mod batch;
 mod client;
 mod client_settings;
 mod connections;
@@ -89,6 +90,8 @@ pub(super) enum Then {
     To(&'static str, &'static str),
     /// The page of the form with the answer: it has a secret that is shown once.
     Show,
+    /// The same, with what the form had: it was tried, and can be done now.
+    Tried,
 }
 
 /// A file.
@@ -111,15 +114,23 @@ const CLIENT: Read = read("client", "/api/clients/:client");
 
 /// All pages.
 pub(super) fn pages() -> impl Iterator<Item = &'static Page> {
-    [portfolio::PAGES, risk::PAGES, client::PAGES, connections::PAGES, settings::PAGES]
-        .into_iter()
-        .flatten()
+    [
+        portfolio::PAGES,
+        batch::PAGES,
+        risk::PAGES,
+        client::PAGES,
+        connections::PAGES,
+        settings::PAGES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// All that can be done.
 pub(super) fn actions() -> impl Iterator<Item = &'static Action> {
     [
         portfolio::ACTIONS,
+        batch::ACTIONS,
         risk::ACTIONS,
         client::ACTIONS,
         client_settings::ACTIONS,
@@ -170,7 +181,7 @@ pub(super) fn done(name: &str) -> Option<&'static str> {
     }
     match actions().find(|it| it.name == name)?.then {
         Then::To(_, said) => Some(said),
-        Then::Show => None,
+        Then::Show | Then::Tried => None,
     }
 }
 
