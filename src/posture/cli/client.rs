@@ -302,7 +302,9 @@ fn show(json: bool, answer: &Value) -> Result<()> {
         return print::json(answer);
     }
     let mut client = answer["data"].clone();
-    client["hold"] = print::given("", &client["hold"], hold).into();
+    if !client["hold"].is_null() {
+        client["hold"] = json!(hold(&client["hold"]));
+    }
     client["references"] = json!(print::references(&client[REFERENCES]));
     let profile = client["settings"]["profile"].take();
     for usage in ["used", "unused"] {

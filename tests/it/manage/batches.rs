@@ -243,6 +243,11 @@ fn what_a_client_refuses_is_noted_and_the_others_go_on() {
     assert_eq!(brief(&posture, &id), ("finished".to_owned(), [1, 1, 0]));
     let expected = [("refused".to_owned(), none), ("stated".to_owned(), String::new())];
     assert_eq!(members(&posture, &id), expected);
+    let audit = |client: &str| {
+        let path = format!("/api/audit?clientId={client}&action=state%20in%20a%20batch");
+        read(&posture, &path).as_array().unwrap().len()
+    };
+    assert_eq!([audit(&all[0]), audit(&all[1])], [0, 1], "nothing was done at the first");
     // What was undone by hand is left.
     let number = said(&posture, &all[1])[0]["number"].clone();
     let path = format!("/api/clients/{}/statements/{number}/undo", all[1]);

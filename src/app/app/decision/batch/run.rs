@@ -15,7 +15,7 @@ use crate::error::{Code, Error, Result};
 use crate::id::{BatchId, ClientId};
 use crate::store::global::audit::{Act, PendingAct};
 use crate::store::global::client::batch::{BatchRecord, BatchUndo};
-use crate::store::{Batch, ClientSnapshot, ClientStore, Snapshot};
+use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore, Snapshot};
 
 /// How many batches are at a client at the same time. Each batch is at one.
 const N_AT_ONCE: usize = 3;
@@ -139,7 +139,8 @@ impl App {
             Err(error) => error.message().to_owned(),
         };
         let id = record.id;
-        match rows.write(move |batch| batch.refuse_in_batch(id, &refused)).await {
+        let note = move |batch: &mut ClientBatch<'_>| batch.refuse_in_batch(id, &refused);
+        match rows.unrecorded().write(note).await {
             Err(error) if error.code == Code::NotFound => Ok(()), // It was erased meanwhile.
             other => other,
         }
