@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::call::{Call, ServerSession, encoded, with_session};
 use super::option::{id, query, repeated};
+use super::report::observation;
 use super::report::show::score_text;
 use super::{client_name, input, print};
 use crate::config::Config;
@@ -75,6 +76,14 @@ enum ImportCommand {
         #[arg(long, value_name = "CLIENT")]
         client: String,
     },
+    /// List what an undone import showed: it no longer counts, and is kept until its retention ends.
+    Undone {
+        /// The client of the imports, by name or id.
+        #[arg(long, value_name = "CLIENT")]
+        client: String,
+        /// Import id, as shown by `posture import list`.
+        import: String,
+    },
     /// Undo an import: retract its facts and reassess the client.
     Undo {
         /// The client of the imports, by name or id.
@@ -91,6 +100,12 @@ enum ImportCommand {
 pub(super) fn run(options: &Config, json: bool, args: ImportArgs) -> Result<()> {
     match args.command {
         Some(ImportCommand::List { client }) => list(options, json, &client),
+        Some(ImportCommand::Undone { client, import }) => {
+            let import: ImportId = id(&import, "an import", "import list")?;
+            let list = format!("imports/{import}/observations");
+            let all = client_name::list(options, &client, &list, LIMIT_MAX)?;
+            observation::print_all(json, &all, "nothing is kept of it, or it counts")
+        }
         Some(ImportCommand::Undo { client, import, note }) => {
             undo(options, json, &client, (&import, note.as_slice()))
         }

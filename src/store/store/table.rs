@@ -97,6 +97,7 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_PAST`], as of [`FACT_OBSERVATION`] up to the check, digest, number (falling). Value: an observation that newer ones
 /// took the place of, and when it was made. None of the same time and import is in the log.
 /// Key: [`FACT_BATCH`], batch id. Value: `BatchEntry`.
+/// Key: [`FACT_UNDONE`], import, as of [`FACT_OBSERVATION`]. Value: `Observation`. Invariant: the import is there, and undone.
 /// Key: [`FACT_WORDING`], SHA-256. Value: the text. Never changed; removed with the last record that refers to it.
 pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: ClientPart::Posture };
 pub(super) const FACT_VERSION: u8 = 1;
@@ -132,6 +133,7 @@ pub(super) const FACT_WORDING: u8 = 36;
 pub(super) const FACT_STATEMENT_STANDING: u8 = 37;
 pub(super) const FACT_PAST: u8 = 38;
 pub(super) const FACT_BATCH: u8 = 39;
+pub(super) const FACT_UNDONE: u8 = 40;
 
 /// The results of the last assessment.
 ///

@@ -103,22 +103,37 @@ fn a_compaction_keeps_everything() {
 /// Nothing that was said about a client is left in the file of a database that was compacted after its erasure.
 #[test]
 fn of_an_erased_client_no_word_is_left_in_the_file() {
-    const WORDS: [&str; 6] = [
+    const WORDS: [&str; 9] = [
         "Huitzilopochtli",
         "Quetzalcoatl",
         "Tezcatlipoca",
         "Xochiquetzal",
         "Mictlantecuhtli",
         "Tlaloc",
+        "Chalchiuhtlicue",
+        "Coatlicue",
+        "Itzpapalotl",
     ];
     let folder = Folder::new();
-    let [name, said, by, evidence, withdrawn, undone] = WORDS;
+    let [name, said, by, evidence, withdrawn, undone, together, held, scope] = WORDS;
     folder.client(name);
     folder.client("Kept Ltd");
     let attest = ["control", "attest", name, "GOV-14", "--status", "partial", "--note", said];
     folder.ok(&[&attest[..], &["--by", by, "--evidence", evidence]].concat());
     folder.ok(&["control", "withdraw", name, "GOV-14", "--note", withdrawn]);
     folder.ok(&["statement", "undo", name, "2", "--note", undone]);
+    let batch = ["batch", "attest", "GOV-15", "--status", "partial", "--client", name];
+    folder.ok(&[&batch[..], &["--note", together, "--by", by]].concat());
+    folder.ok(&["client", "hold", name, "--note", held]);
+    folder.ok(&["client", "release", name, "--note", held]);
+    let facts = format!(
+        r#"{{"source": "script", "scope": "{scope}", "observations": [{{"control": "END-04", "passed": 1, "failed": 0}}]}}"#
+    );
+    folder.write("facts.json", facts.as_bytes());
+    let facts = ["import", "--client", name, "--format", "facts", "facts.json"];
+    let import = folder.json(&facts)["data"]["import"]["id"].as_str().unwrap().to_owned();
+    folder.ok(&["import", "undo", "--client", name, &import]);
+    assert!(folder.ok(&["import", "undone", "--client", name, &import]).contains(scope));
     let left = || {
         let file = fs::read(folder.path().join("data/posture.redb")).unwrap();
         let has = |word: &&str| file.windows(word.len()).any(|it| it == word.as_bytes());

@@ -52,6 +52,7 @@ mod statements;
 mod system;
 mod tasks;
 mod undo;
+mod undone;
 mod vulnerabilities;
 
 use serde_json::Value;

@@ -60,6 +60,7 @@ pub(crate) const TRIED: &[Tried] = &[
     ("add_import", Names::Client, "again=x", 200),
     ("get_import", Names::Import, "", 200),
     ("undo_import", Names::Import, "", 200),
+    ("list_undone_observations", Names::Import, "limit=x", 200),
     ("push_facts", Names::Client, "", 200),
     ("get_posture", Names::Client, "", 200),
     ("list_client_controls", Names::Client, "status=x", 200),

@@ -24,7 +24,7 @@ pub(super) fn decide(
     match plan.course {
         Course::AtOnce => {
             batch.unfold_observations(&plan.uncovered)?;
-            batch.remove_observations(&intake.retracted)?;
+            batch.undo_observations(&intake.retracted)?;
             batch.remove_complete_reads(&intake.retracted_reads)?;
             plan.observations().try_for_each(|it| batch.add_observation(it))?;
             plan.reads.iter().try_for_each(|it| batch.add_complete_read(it))?;

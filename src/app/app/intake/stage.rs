@@ -125,10 +125,10 @@ impl App {
     ) -> Result<()> {
         for (id, record) in rows.read(ClientSnapshot::list_runs::<RunRecord>).await? {
             match record.phase {
-                Phase::Staged => self.discard(rows, id).await?,
+                Phase::Staged => self.discard(rows, id, false).await?,
                 Phase::Undone => {
                     self.do_steps(&rows.unrecorded().reserved(), id).await?;
-                    self.discard(rows, id).await?;
+                    self.discard(rows, id, true).await?;
                 }
                 Phase::Undoing => {
                     let rows = rows.unrecorded().reserved();
@@ -170,13 +170,20 @@ impl App {
         Ok(())
     }
 
-    /// Removes the observations, complete reads and steps of a run.
-    async fn discard(&self, rows: &ClientStore, id: ImportId) -> Result<()> {
+    /// Removes the observations, complete reads and steps of a run. `is_undone`: it counted, and what it showed is kept.
+    async fn discard(&self, rows: &ClientStore, id: ImportId, is_undone: bool) -> Result<()> {
         let rows = rows.unrecorded().reserved();
         let keys = rows.read(move |it| it.find_observations_of_import(id)).await?;
         for some in keys.chunks(N_ROWS_PER_COMMIT) {
             let some = some.to_vec();
-            rows.write(move |batch| batch.remove_observations(&some)).await?;
+            let remove = move |batch: &mut ClientBatch<'_>| {
+                if is_undone {
+                    batch.undo_observations(&some)
+                } else {
+                    batch.remove_observations(&some)
+                }
+            };
+            rows.write(remove).await?;
         }
         let reads = rows.read(move |it| it.find_reads_of_import(id)).await?;
         for some in reads.chunks(N_ROWS_PER_COMMIT) {

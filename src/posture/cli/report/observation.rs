@@ -42,9 +42,13 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: ObservationComm
     let query = query(&parameters.concat());
     let list = format!("observations{query}");
     let all = client_name::list(options, &client, &list, PULL_LIMIT_MAX)?;
-    let empty = if failing { "no failing observations" } else { "no observations" };
+    print_all(json, &all, if failing { "no failing observations" } else { "no observations" })
+}
+
+/// `empty`: what to say if there are none.
+pub(in crate::cli) fn print_all(json: bool, all: &[Value], empty: &str) -> Result<()> {
     let heading = ["OBSERVED", "CONTROLS", "SOURCE", "SCOPE", "RESULT", "CHECK"];
-    print::list(json, &all, (empty, &heading), |it| {
+    print::list(json, all, (empty, &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
         vec![
             observed(it),

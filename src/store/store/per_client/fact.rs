@@ -92,7 +92,7 @@ fn log_start() -> RowKey {
 }
 
 /// The key of an observation from its parts.
-fn log_key(key: &ObservationKey) -> RowKey {
+pub(super) fn log_key(key: &ObservationKey) -> RowKey {
     group_key(key).falling(key.observed_at).bytes(key.import.as_bytes())
 }
 

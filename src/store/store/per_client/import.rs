@@ -1,5 +1,7 @@
 //! Imports of files, and the sources that facts come from.
 
+pub mod undone;
+
 use std::ops::ControlFlow;
 
 use bincode::{Decode, Encode};

@@ -12,9 +12,10 @@ use sha2::{Digest, Sha256};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{View, ViewCompliance, Work};
+use crate::api::manage::client::observations::ObservationView;
 use crate::api::wire::param::{FormatWord, Id, Limit, Offset, Raw, Text, TrueWord, cut, no_moment};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Data, Null, Rendered};
+use crate::api::wire::reply::{Data, Null, PageReply, Rendered};
 use crate::api::wire::upload::{FileBody, Received};
 use crate::api::wire::view::{StatusView, Uid, When};
 use crate::api::wire::{body, param, reply};
@@ -341,6 +342,40 @@ impl Imports {
         let (known, change) = rows.read(find).await?;
         let known = known.ok_or_else(|| Error::not_found("import not found"))?;
         Ok(Data::of(&DetailView::of(&web.app.catalog(), known, change)))
+    }
+
+    /// List what an undone import showed
+    ///
+    /// The observations that it had, which no longer count, until its retention ends. Empty for an import that counts: what it
+    /// shows is among the observations of the client. Scope: `read:compliance`.
+    #[oai(
+        path = "/clients/:clientId/imports/:importId/observations",
+        method = "get",
+        operation_id = "list_undone_observations"
+    )]
+    async fn list_undone_observations(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewCompliance>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        #[oai(name = "importId")] import_id: Path<Raw<Id>>,
+        limit: Query<Option<Raw<Limit>>>,
+        offset: Query<Option<Raw<Offset>>>,
+    ) -> Result<PageReply<ObservationView>, Failure> {
+        let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let id = import_id.read::<ImportId>()?;
+        let n_max =
+            usize::try_from(cut.offset).unwrap_or(usize::MAX).saturating_add(cut.limit as usize);
+        let read = move |it: &ClientSnapshot| {
+            it.find_import(id)?.ok_or_else(|| Error::not_found("import not found"))?;
+            Ok((it.list_undone(id, n_max)?, it.count_undone(id)?))
+        };
+        let (found, total) = rows.read(read).await?;
+        let (catalog, now) = (web.app.catalog(), web.app.clock.now());
+        let shown = found.into_iter().skip(usize::try_from(cut.offset).unwrap_or(usize::MAX));
+        let items = shown.map(|it| ObservationView::of(it, false, &catalog, now)).collect();
+        Ok(PageReply::rendered(Rendered::page(&Page { items, total, cut })))
     }
 
     /// Undo an import

@@ -158,7 +158,11 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         path: "/clients/:client/imports/:import",
         template: "import",
-        reads: &[CLIENT, read("run", "/api/clients/:client/imports/:import")],
+        reads: &[
+            CLIENT,
+            read("run", "/api/clients/:client/imports/:import"),
+            read("undone", "/api/clients/:client/imports/:import/observations?limit=50"),
+        ],
         guarded: false,
     },
     Page {
