@@ -164,7 +164,7 @@ impl Story {
             "batch accept NET-07 --client $client --note One --by Ada",
             "batch decide SOC2 CC6.1 --client $client --note One --by Ada",
             "batch attest NO-01 --status compliant --tag gold --note One --by Ada",
-            "batch list",
+            "batch list --json",
             "batch show nothing",
             "batch undo nothing --note One",
             "client hold $client --note Litigation --until 2030-01-01",

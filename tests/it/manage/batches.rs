@@ -222,6 +222,13 @@ fn it_goes_on_after_a_stop_and_states_nothing_twice() {
     finish(&posture);
     drop(last);
     assert_eq!(brief(&posture, &id), ("undone".to_owned(), [3, 0, 3]));
+    // It goes with the last of its clients.
+    assert_eq!(read(&posture, "/api/batches").as_array().unwrap().len(), 2);
+    for client in &left {
+        let path = format!("/api/clients/{client}");
+        assert_eq!(posture.operator("DELETE", &path, &Value::Null).status, 200);
+    }
+    assert_eq!(read(&posture, "/api/batches"), json!([]));
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl App {
         };
         while store.write(erase).await? {}
         self.clients.directory.remove(id);
-        Ok(())
+        self.forget_empty_batches().await
     }
 
     /// Deliveries can be kept longer than events. Then only their own rows say whose they are.

@@ -93,16 +93,16 @@ impl App {
             finished_at: None,
             undo: None,
         };
+        let _beginning = self.batches.lock_beginning().await;
+        let own = self.own_batches(&record.author.account).await?;
+        if N_KEPT_MAX <= own.len() {
+            return Err(Error::conflict(format!(
+                "you began {N_KEPT_MAX} batches in {KEPT_DAYS} days: wait until the first of them are forgotten"
+            )));
+        }
+        require_few_open(&own)?;
         let kept = record.clone();
         let begin = move |batch: &mut Batch| {
-            let mut own = batch.list_batches()?;
-            own.retain(|it| it.author.account == kept.author.account);
-            if N_KEPT_MAX <= own.len() {
-                return Err(Error::conflict(format!(
-                    "you began {N_KEPT_MAX} batches in {KEPT_DAYS} days: wait until the first of them are forgotten"
-                )));
-            }
-            require_few_open(&own)?;
             batch.note_object(&kept.id);
             batch.put_batch(&kept)
         };
@@ -127,6 +127,10 @@ impl App {
             caller.reach(&self.store, member.client)?;
         }
         let author = caller.own_author();
+        let _beginning = self.batches.lock_beginning().await;
+        let mut own = self.own_batches(&author.account).await?;
+        own.retain(|it| it.id != id);
+        require_few_open(&own)?;
         let undo = move |batch: &mut Batch| {
             let record = batch.find_batch(id)?.ok_or_else(absent)?;
             if record.undo.is_some() {
@@ -137,9 +141,6 @@ impl App {
                     "the batch was made more than {UNDO_DAYS} days ago: say of each client what is true now"
                 )));
             }
-            let mut own = batch.list_batches()?;
-            own.retain(|it| it.id != id && it.author.account == author.account);
-            require_few_open(&own)?;
             let (author, reason) = (author.clone(), reason.clone());
             let undo = Some(BatchUndo { at: now, author, reason, finished_at: None });
             batch.note_object(&id);
@@ -147,6 +148,17 @@ impl App {
         };
         caller.acting_on(&self.store).write(undo).await?;
         self.find_batch(caller, id).await
+    }
+
+    /// The batches that an account began.
+    async fn own_batches(&self, account: &str) -> Result<Vec<BatchRecord>> {
+        let account = account.to_owned();
+        let list = move |it: &Snapshot| {
+            let mut own = it.list_batches()?;
+            own.retain(|it| it.author.account == account);
+            Ok(own)
+        };
+        self.store.read(list).await
     }
 
     /// How far a batch is.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 
 use super::{KEPT_DAYS, Step};
 use crate::app::App;
@@ -25,6 +25,8 @@ const N_FORGOTTEN_AT_ONCE: usize = 200;
 /// The clients that batches in progress have not come to.
 #[derive(Debug, Default)]
 pub struct Batches {
+    /// Held from counting the batches of an account until one more is stored.
+    beginning: AsyncMutex<()>,
     /// Held during a step: one that ends a batch must not pass one that is at its last client.
     turn: AsyncMutex<()>,
     queues: Mutex<HashMap<Pass, VecDeque<ClientId>>>,
@@ -34,6 +36,10 @@ pub struct Batches {
 type Pass = (BatchId, bool);
 
 impl Batches {
+    pub(super) async fn lock_beginning(&self) -> AsyncMutexGuard<'_, ()> {
+        self.beginning.lock().await
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Pass, VecDeque<ClientId>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -189,6 +195,16 @@ impl App {
         };
         let store = self.store.acting(Some(PendingAct::new(act)));
         store.client_store(client).in_batch(record.id)
+    }
+
+    /// Removes batches of which no client is left: their texts may be about one that was erased.
+    pub(in crate::app) async fn forget_empty_batches(&self) -> Result<()> {
+        for record in self.store.read(Snapshot::list_batches).await? {
+            if self.members_of(&record).await?.is_empty() {
+                self.store.reserved().write(move |it| it.remove_batch(record.id)).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes batches that are over for long. Returns true if more may remain.

@@ -103,6 +103,11 @@ impl Batch {
         self.rows.put_row(BATCHES, key, record)
     }
 
+    pub fn remove_batch(&mut self, id: BatchId) -> Result<()> {
+        self.rows.remove_row(OPEN_BATCHES, id.as_bytes())?;
+        self.rows.remove_row(BATCHES, id.as_bytes()).map(|_| ())
+    }
+
     /// Removes up to `n_max` batches from before `time` that are not in progress. Returns how many.
     pub fn remove_batches_before(&mut self, time: Time, n_max: usize) -> Result<usize> {
         let until = BatchId::first_of(time).as_bytes().to_vec();
