@@ -70,6 +70,12 @@ pub struct NewOwnFramework {
 }
 
 impl Frameworks {
+    /// The digest of what this release carries.
+    #[must_use]
+    pub fn release_digest(&self) -> u64 {
+        self.embedded.digest
+    }
+
     #[must_use]
     pub fn of(embedded: Catalog, stored: &[OwnFramework]) -> Self {
         let current = RwLock::new(current(&embedded, stored));

@@ -214,8 +214,9 @@ impl App {
         let now = self.clock.now();
         let keys = self.store.read(Snapshot::list_report_keys).await?;
         let key = self.report_keys.missing(&keys, now);
+        let release = self.new_release().await?;
         let is_same = known.msp_id == msp_id && known.public_url == public_url;
-        if is_same && since.is_some() && key.is_none() {
+        if is_same && since.is_some() && key.is_none() && release.is_none() {
             return Ok(());
         }
         let write = move |batch: &mut Batch| {
@@ -224,6 +225,7 @@ impl App {
             }
             batch.put_msp_id(&msp_id)?;
             batch.put_public_url(public_url.as_deref())?;
+            release.as_ref().map_or(Ok(()), |it| batch.put_release(it))?;
             // Conditions that an earlier release opened keep the keys they were announced with.
             batch.put_scoped_keys_since(since.unwrap_or(now))
         };

@@ -17,6 +17,8 @@ pub enum NoticeKind {
     CredentialExpiring,
     /// The list of vulnerabilities that are known to be exploited.
     ExploitedListOld,
+    /// Results changed with the release.
+    ReleaseChanged,
     /// Reports on schedule.
     ReportsNotSent,
     /// Files wait in it that are not taken.
@@ -24,7 +26,7 @@ pub enum NoticeKind {
 }
 
 impl NoticeKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::BackupFailed,
         Self::BackupCommandFailed,
         Self::BackupDrillFailed,
@@ -32,6 +34,7 @@ impl NoticeKind {
         Self::ConnectionFailing,
         Self::CredentialExpiring,
         Self::ExploitedListOld,
+        Self::ReleaseChanged,
         Self::ReportsNotSent,
         Self::WatchFolder,
     ];
@@ -52,6 +55,7 @@ impl NoticeKind {
             Self::ConnectionFailing => "connection_failing",
             Self::CredentialExpiring => "credential_expiring",
             Self::ExploitedListOld => "exploited_list_old",
+            Self::ReleaseChanged => "release_changed",
             Self::ReportsNotSent => "reports_not_sent",
             Self::WatchFolder => "watch_folder",
         }

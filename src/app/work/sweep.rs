@@ -44,6 +44,7 @@ pub(super) async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
             app.settle_all_runs().await?;
             app.finish_erasures().await?;
             app.note_exploited_list().await?;
+            app.note_release().await?;
             app.finish_webhook_removals().await.map(|()| false)
         }),
         drive("forget-deliveries", FORGET_EVERY, stop, async || {

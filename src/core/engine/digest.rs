@@ -1,10 +1,12 @@
-//! What identifies the content of a catalog. Comments and the layout of its files do not count.
+//! What identifies the content of a catalog, with the rules that it is assessed by. Comments and the layout of its files do
+//! not count.
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::RULES_VERSION;
 use super::catalog::{Catalog, Control, ControlCheck};
 use super::framework::{Framework, FrameworkRow};
 
@@ -18,6 +20,7 @@ impl Catalog {
             framework.digest = digest;
         }
         let mut hash = Xxh3::new();
+        RULES_VERSION.hash(&mut hash);
         (&self.categories, &self.controls, &self.frameworks, &self.tools).hash(&mut hash);
         self.digest = hash.finish();
     }
@@ -25,6 +28,7 @@ impl Catalog {
     /// Everything that decides the outcome of the framework's rows. Texts do not.
     fn digest_of(&self, framework: &Framework, checks: &[Vec<ControlCheck<'_>>]) -> u64 {
         let mut hash = Xxh3::new();
+        RULES_VERSION.hash(&mut hash);
         framework.readiness.hash(&mut hash);
         let mut used = BTreeSet::new();
         for row in &framework.rows {

@@ -161,7 +161,8 @@ enum Command {
     #[command(subcommand)]
     Secrets(secrets::SecretsCommand),
     /// Say what this executable would do to a database of another release.
-    Upgrade(upgrade::UpgradeArgs),
+    #[command(subcommand)]
+    Upgrade(upgrade::UpgradeCommand),
     /// Show the state of the service.
     Status,
     /// Check that the server runs and can read and write, for a container or a monitor.

@@ -45,6 +45,7 @@ pub use kernel::audit_head::AuditHead;
 pub use kernel::envelope::RECORD_BYTES_MAX;
 pub use kernel::figure::ClientFigures;
 pub use kernel::health::{Health, StoreMemory};
+pub use kernel::meta::ReleaseRecord;
 pub use kernel::meta::{Installation, ReportKey};
 pub use kernel::version::Versions;
 pub use open::{FORMAT, Glimpse};

@@ -42,6 +42,7 @@ mod programs;
 mod queries;
 mod reads;
 mod references;
+mod release;
 mod reports;
 mod requirements;
 mod retention;

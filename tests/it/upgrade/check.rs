@@ -1,4 +1,4 @@
-//! `posture upgrade --check`: what it says comes true, and it changes nothing.
+//! `posture upgrade preview`: what it says comes true, and it changes nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ fn scores(folder: &Folder) -> BTreeMap<String, Value> {
 }
 
 fn check_refused(folder: &Folder, file: &str, message: &str) {
-    let Done { code, out, err } = folder.run(&["upgrade", "--check", file]);
+    let Done { code, out, err } = folder.run(&["upgrade", "preview", file]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert_eq!(err, format!("posture: {message}\n"));
 }
@@ -29,7 +29,7 @@ fn what_it_says_of_a_database_of_an_earlier_release_comes_true() {
         let folder = Folder::new();
         let scratch = folder.path().join("scratch");
         fs::create_dir(&scratch).unwrap();
-        let words = ["upgrade", "--check", database.to_str().unwrap(), "--scratch", "scratch"];
+        let words = ["upgrade", "preview", database.to_str().unwrap(), "--scratch", "scratch"];
         let said = folder.json(&words)["data"].clone();
         assert_eq!(fs::read(&database).unwrap(), before, "it is only read");
         assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0, "the copy is removed");
@@ -62,7 +62,7 @@ fn what_this_executable_cannot_take_over_is_told() {
     let folder = Folder::new();
     folder.client("Acme");
     folder.ok(&["backup", "one.redb"]);
-    let said = folder.ok(&["upgrade", "--check", "one.redb"]);
+    let said = folder.ok(&["upgrade", "preview", "one.redb"]);
     assert!(said.starts_with("one.redb: database of format 1, as it was at "), "{said}");
     assert!(said.ends_with("no score changes\n"), "{said}");
 
@@ -70,7 +70,7 @@ fn what_this_executable_cannot_take_over_is_told() {
     let running = "data/posture.redb: is in use by a running service; name a file that `posture backup FILE` wrote";
     check_refused(&folder, "data/posture.redb", running);
     server.stop();
-    folder.ok(&["upgrade", "--check", "data/posture.redb"]);
+    folder.ok(&["upgrade", "preview", "data/posture.redb"]);
 
     let mut bytes = fs::read(folder.path().join("one.redb")).unwrap();
     bytes[5_000] ^= 1;
@@ -85,6 +85,6 @@ fn what_this_executable_cannot_take_over_is_told() {
         "data/posture.redb: was written by a newer release (format 2; this one reads up to 1)";
     check_refused(&folder, "data/posture.redb", newer);
     folder.write("posture.toml", b"[server]\nlisten = \"127.0.0.1:0\"\nlicense_key = \"a\"\n");
-    let Done { code, err, .. } = folder.run(&["upgrade", "--check", "one.redb"]);
+    let Done { code, err, .. } = folder.run(&["upgrade", "preview", "one.redb"]);
     assert!(code == 1 && err.contains("license_key"), "{err}");
 }

@@ -9,6 +9,8 @@ use crate::store::ClientBatch;
 use crate::store::global::alert::{AlertCondition, AlertRule};
 
 const S_PER_HOUR: i64 = 3_600;
+/// How long no alert is opened after a release with another catalog or other rules took over: people decide first.
+const QUIET_S: i64 = 24 * S_PER_HOUR;
 
 /// Opens and announces alerts whose condition became true. Closes alerts whose condition is no longer true, or whose
 /// rule no longer watches the client. Returns the next time at which a condition may become true without new facts.
@@ -20,11 +22,14 @@ pub(in crate::app) fn evaluate(batch: &mut ClientBatch<'_>, now: Time) -> Result
             batch.close_condition(&it.key, now)?;
         }
     }
-    let mut next = None;
+    let quiet_until = batch.find_release()?.map(|it| it.since.plus_s(QUIET_S));
+    let quiet_until = quiet_until.filter(|it| now < *it && !rules.is_empty());
+    let mut next = quiet_until;
     for (rule, key) in rules.iter().zip(&keys) {
         let seen = judge(batch, &rule.condition, now)?;
         next = next.into_iter().chain(seen.next).min();
         match seen.verdict {
+            Some(true) if quiet_until.is_some() => (),
             Some(true) => trigger(batch, rule, seen, now)?,
             Some(false) => {
                 batch.close_condition(key, now)?;

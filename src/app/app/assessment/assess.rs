@@ -268,8 +268,7 @@ pub fn plan(
     let in_scope = (&*subject.catalog, subject.frameworks.as_slice());
     let (mut announced, mut events) =
         change::events(in_scope, &changes, &risks, &posture, cause, now);
-    let returned = risk::returned(&carried.returned, &changes, now);
-    events.extend(returned);
+    events.extend(risk::returned(&carried.returned, &changes, (cause, now)));
     let expiry = Expiry::of(rows, statements, subject, now)?;
     let due = due(rows.id(), &posture, now);
     let due = expiry.next.map_or(due, |it| it.min(due));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::app::event;
+use crate::app::event::cause::Cause;
 use crate::app::event::envelope::NewEvent;
 use crate::clock::Time;
 use crate::engine::change::{self, Change};
@@ -106,8 +107,15 @@ fn closed(change: &Change, known: &BTreeMap<&str, &OpenRisk>, now: Time) -> Opti
 }
 
 /// Returns the events about risks whose acceptance ended by itself. Risks that became critical are announced by
-/// `changes`.
-pub fn returned(risks: &[OpenRisk], changes: &[Change], now: Time) -> Vec<NewEvent> {
+/// `changes`. What another release makes of them is no news.
+pub fn returned(
+    risks: &[OpenRisk],
+    changes: &[Change],
+    (cause, now): (&Cause, Time),
+) -> Vec<NewEvent> {
+    if *cause == Cause::Release {
+        return Vec::new();
+    }
     let critical = changes.iter().filter_map(|it| {
         let Change::RiskCritical { risk } = it else { return None };
         Some(risk.condition.as_str())

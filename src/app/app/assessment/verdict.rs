@@ -234,6 +234,7 @@ fn point(catalog: &Catalog, cause: &Cause, now: Time) -> ChangePoint {
         | Cause::Attestation
         | Cause::Assets
         | Cause::Catalogue
+        | Cause::Release
         | Cause::Undo(Undone::Statement(_)) => None,
     };
     ChangePoint {

@@ -28,6 +28,7 @@ pub(in crate::app) fn notices_of(
         | NoticeKind::ConnectionFailing
         | NoticeKind::CredentialExpiring
         | NoticeKind::ExploitedListOld
+        | NoticeKind::ReleaseChanged
         | NoticeKind::ReportsNotSent
         | NoticeKind::WatchFolder => false,
     })
@@ -47,6 +48,7 @@ impl App {
             | NoticeKind::ConnectionFailing
             | NoticeKind::CredentialExpiring
             | NoticeKind::ExploitedListOld
+            | NoticeKind::ReleaseChanged
             | NoticeKind::ReportsNotSent
             | NoticeKind::WatchFolder => None,
         };

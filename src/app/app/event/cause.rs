@@ -51,6 +51,8 @@ pub enum Cause {
     Assets,
     /// The catalog differs from the one used last time.
     Catalogue,
+    /// A release with another catalog or other rules took over.
+    Release,
     /// What was said or imported by mistake is undone.
     Undo(Undone),
 }
@@ -75,7 +77,7 @@ impl Cause {
             Self::Scope => "scope",
             Self::Attestation => "attestation",
             Self::Assets => "assets",
-            Self::Catalogue => "catalogue",
+            Self::Catalogue | Self::Release => "catalogue",
             Self::Undo(_) => "undo",
         })
     }
@@ -89,6 +91,7 @@ impl Cause {
             | Self::Attestation
             | Self::Assets
             | Self::Catalogue
+            | Self::Release
             | Self::Undo(Undone::Statement(_)) => ImportId::random(),
         }
     }

@@ -12,6 +12,7 @@ use super::risk;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::Change;
+use crate::engine::fact::Status;
 use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{Posture, Risk};
 use crate::store::per_client::import::PostureChange;
@@ -34,8 +35,19 @@ pub fn events(
     let mut events = Vec::new();
     for change in changes {
         count(&mut moved, change);
-        let is_announced = !cause.is_baseline()
-            || matches!(change, Change::RiskCritical { .. } | Change::RiskClosed { .. });
+        let is_announced = match cause {
+            Cause::Source { baseline: true, .. } => {
+                matches!(change, Change::RiskCritical { .. } | Change::RiskClosed { .. })
+            }
+            Cause::Release => is_told_of_release(change, posture),
+            Cause::Source { .. }
+            | Cause::Lapse
+            | Cause::Scope
+            | Cause::Attestation
+            | Cause::Assets
+            | Cause::Catalogue
+            | Cause::Undo(_) => true,
+        };
         let in_scope = change.framework().is_none_or(|it| frameworks.contains(&it));
         if is_announced && in_scope {
             events.extend(event_of(catalog, change, &risks, posture, cause, now));
@@ -45,6 +57,26 @@ pub fn events(
         events.push(NewEvent::new(&RiskAssessmentCompleted::of(posture, cause, &moved), now));
     }
     (moved, events)
+}
+
+/// What other rules make of the same facts is no news about the client: its score and its readiness are told once, because
+/// whoever follows them counts on it, and what fails critically now.
+fn is_told_of_release(change: &Change, posture: &Posture) -> bool {
+    let fails = |risk: &Risk| {
+        let control =
+            posture.controls.iter().find(|it| Some(it.code.as_str()) == risk.control_code());
+        risk.verified && control.is_none_or(|it| it.status == Status::NonCompliant)
+    };
+    match change {
+        Change::Score { .. } | Change::Readiness { .. } => true,
+        Change::RiskCritical { risk } => fails(risk),
+        Change::Control { .. }
+        | Change::Row { .. }
+        | Change::Drift { .. }
+        | Change::Threshold { .. }
+        | Change::RiskOpened { .. }
+        | Change::RiskClosed { .. } => false,
+    }
 }
 
 fn count(moved: &mut PostureChange, change: &Change) {

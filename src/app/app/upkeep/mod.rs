@@ -1,6 +1,8 @@
 //! Periodic and startup work: due assessments, staleness, retention, counters, erasures.
 
 pub mod clock_watch;
+pub mod preview;
+mod release;
 mod retention;
 
 use std::ops::RangeInclusive;
@@ -96,10 +98,10 @@ impl App {
         self.find_silence(rows, now).await?;
         let digest = self.catalog().digest;
         let cause_of = move |it: &ClientSnapshot| {
-            let is_outdated = it.find_assessed()?.is_some_and(|it| it.catalog_digest != digest);
+            let outdated = it.find_assessed()?.filter(|it| it.catalog_digest != digest);
             let n_asked = it.n_asked()?;
-            Ok(if is_outdated {
-                Cause::Catalogue
+            Ok(if let Some(assessed) = outdated {
+                release::cause_of_catalog(assessed.at, it.find_release()?.as_ref())
             } else if n_asked == 0 {
                 Cause::Lapse
             } else {
@@ -108,38 +110,6 @@ impl App {
         };
         let cause = rows.read(cause_of).await?;
         self.reassess(rows, cause).await.map(|_| ())
-    }
-
-    /// Reassesses every client that was assessed with another catalog, and makes those due whose expected loss was
-    /// calculated with other inputs. Call it at start, before anything reads results: stored rows are identified by their
-    /// position in the catalog. A client that cannot be assessed is logged, and the others continue.
-    ///
-    /// # Errors
-    /// `Unavailable` if the database is not available.
-    pub async fn reassess_outdated(&self) -> Result<()> {
-        let digest = self.catalog().digest;
-        for client in self.clients.directory.list() {
-            if client.state == ClientState::Erasing {
-                continue;
-            }
-            let rows = self.store.client_store(client.id);
-            let read = |it: &ClientSnapshot| Ok((it.find_assessed()?, it.find_expected_loss()?));
-            let (Some(assessed), loss) = rows.read(read).await? else { continue };
-            let is_priced = loss.map(|it| it.base) == self.options.loss.base_loss(&client);
-            let now = self.clock.now();
-            let done = if assessed.catalog_digest != digest {
-                self.reassess(&rows, Cause::Catalogue).await.map(|_| ())
-            } else if !is_priced {
-                rows.write(move |batch| batch.hasten_due(now)).await
-            } else {
-                Ok(())
-            };
-            if let Err(error) = done {
-                let id = client.id;
-                tracing::error!(client.id = %id, error = %Chain(&error), "client `{id}` was not assessed: {}", Chain(&error));
-            }
-        }
-        Ok(())
     }
 
     /// Continues erasures that a stop interrupted.

@@ -208,6 +208,10 @@ impl App {
     ) -> Result<usize> {
         let catalog = self.catalog();
         let ended = rows.read(move |it| EndedRuns::find(it, &catalog, retention, now)).await?;
+        for id in ended.imports.iter().copied() {
+            let remove = move |it: &mut ClientBatch<'_>| it.remove_undone(id, N_ROWS_AT_ONCE);
+            while rows.write(remove).await? == N_ROWS_AT_ONCE {}
+        }
         for some in ended.imports.chunks(N_ROWS_AT_ONCE) {
             let some = some.to_vec();
             let remove = move |batch: &mut ClientBatch<'_>| {

@@ -99,7 +99,7 @@ impl NodeView {
 #[serde(rename_all = "camelCase")]
 pub struct NoticeView {
     /// `backup_failed`, `backup_command_failed`, `backup_drill_failed`, `clock_ahead`, `connection_failing`,
-    /// `credential_expiring`, `exploited_list_old`, `reports_not_sent` or `watch_folder`. Later releases may know more.
+    /// `credential_expiring`, `exploited_list_old`, `release_changed`, `reports_not_sent` or `watch_folder`. Later releases may know more.
     kind: String,
     /// Since when.
     at: When,

@@ -23,6 +23,8 @@ const CREATED_AT: &[u8] = b"created_at";
 pub(in crate::store) const RELOCATION: &[u8] = b"relocation";
 /// The keys that sign documents.
 const REPORT_KEYS: &[u8] = b"report_keys";
+/// What results are assessed by.
+const RELEASE: &[u8] = b"release";
 /// What the last self-test wrote.
 const SELF_TEST: &[u8] = b"self_test";
 /// The sequence of the last event, from when its row was removed.
@@ -32,6 +34,17 @@ pub(in crate::store) const LAST_CHANGE: &[u8] = b"last_change";
 
 /// Sequence and hash of the last audit entry that was removed.
 const AUDIT_START: &[u8] = b"audit_start";
+
+/// What results are assessed by, and since when.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ReleaseRecord {
+    /// Of the catalog and the rules that the release carries.
+    pub digest: u64,
+    /// When a release with others was last started before. The beginning of time: none was.
+    pub since: Time,
+    /// Clients that were assessed again since.
+    pub n_clients: u32,
+}
 
 /// What every event says of this installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,11 +88,21 @@ impl<R: Rows> ClientTransaction<R> {
     pub fn installation(&self) -> Result<Installation> {
         installation(&self.rows)
     }
+
+    /// [`Transaction::find_release`].
+    pub fn find_release(&self) -> Result<Option<ReleaseRecord>> {
+        self.rows.find_row(META, RELEASE)
+    }
 }
 
 impl<R: Rows> Transaction<R> {
     pub fn installation(&self) -> Result<Installation> {
         installation(&self.rows)
+    }
+
+    /// `None` before the first start of a release that keeps it.
+    pub fn find_release(&self) -> Result<Option<ReleaseRecord>> {
+        self.rows.find_row(META, RELEASE)
     }
 
     /// `None` in a file that no release with scoped keys has opened yet.
@@ -110,6 +133,10 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl Batch {
+    pub fn put_release(&mut self, release: &ReleaseRecord) -> Result<()> {
+        self.rows.put_row(META, RELEASE, release)
+    }
+
     pub fn put_msp_id(&mut self, id: &str) -> Result<()> {
         self.rows.put_row(META, MSP_ID, &id.to_owned())
     }
