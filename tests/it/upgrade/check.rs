@@ -54,6 +54,26 @@ fn what_it_says_of_a_database_of_an_earlier_release_comes_true() {
         }
         let n_changed = old.iter().filter(|(client, it)| new[*client] != **it).count();
         assert!(changed.len() <= n_changed, "{name}");
+        verdicts_come_true(&folder, &said, &name);
+    }
+}
+
+/// Each control that was said to change is what it was said to become.
+fn verdicts_come_true(folder: &Folder, said: &Value, name: &str) {
+    let rows = |it: &Value| it.as_array().unwrap().clone();
+    assert!(!rows(&said["rules"]).is_empty(), "{name}: the catalog is another");
+    for client in rows(&said["changes"]) {
+        let listed = folder.json(&["control", "list", client["clientName"].as_str().unwrap()]);
+        let moves = rows(&client["verdicts"]);
+        for it in moves.iter().filter(|it| it["frameworkId"].is_null()) {
+            let controls = rows(&listed["data"]);
+            let now = controls.iter().find(|control| control["controlCode"] == it["name"]).unwrap();
+            assert_eq!(
+                (&now["status"], &now["score"]),
+                (&it["newStatus"], &it["newScore"]),
+                "{it}"
+            );
+        }
     }
 }
 
