@@ -1,6 +1,7 @@
 //! What this release makes of the results of another: by client, and by control and requirement.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::assessment::verdict::{CONTROLS, WHOLE};
@@ -47,10 +48,10 @@ impl App {
             if client.state == ClientState::Erasing || !is_outdated {
                 continue;
             }
-            let known = std::sync::Arc::clone(&catalog);
+            let known = Arc::clone(&catalog);
             let before = rows.read(move |it| said(it, &known)).await?;
             self.reassess(&rows, Cause::Release).await?;
-            let known = std::sync::Arc::clone(&catalog);
+            let known = Arc::clone(&catalog);
             let after = rows.read(move |it| said(it, &known)).await?;
             all.push((client.id, moves(&before, &after)));
         }

@@ -121,10 +121,13 @@ impl App {
             forget_reads(&rows).await?;
             let is_held = rows.read(move |it| it.find_hold(now)).await?.is_some();
             let retention = if is_held { Retention::NONE } else { retention };
-            if let Some(before) = retention.observations_before(now) {
+            let before = retention.observations_before(now);
+            if let Some(before) = before {
                 removed.add("observations", room::forget_outdated(&rows, before).await?);
-                removed.add("observations", room::forget_folded(&rows, before).await?);
             }
+            // The times of one thing have a limit even where nothing is removed by age.
+            let before = before.unwrap_or(Time::EPOCH);
+            removed.add("observations", room::forget_folded(&rows, before).await?);
             if let Some(before) = retention.statements_before(now) {
                 removed.forget_said(&rows, before).await?;
                 removed.forget_history(&rows, before).await?;
