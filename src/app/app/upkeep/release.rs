@@ -48,16 +48,15 @@ impl App {
     /// `Unavailable` if the database is not available.
     pub async fn reassess_outdated(&self) -> Result<()> {
         let digest = self.catalog().digest;
+        let release = self.store.read(Snapshot::find_release).await?;
         let mut n_assessed = 0;
         for client in self.clients.directory.list() {
             if client.state == ClientState::Erasing {
                 continue;
             }
             let rows = self.store.client_store(client.id);
-            let read = |it: &ClientSnapshot| {
-                Ok((it.find_assessed()?, it.find_expected_loss()?, it.find_release()?))
-            };
-            let (Some(assessed), loss, release) = rows.read(read).await? else { continue };
+            let read = |it: &ClientSnapshot| Ok((it.find_assessed()?, it.find_expected_loss()?));
+            let (Some(assessed), loss) = rows.read(read).await? else { continue };
             let is_priced = loss.map(|it| it.base) == self.options.loss.base_loss(&client);
             let now = self.clock.now();
             let done = if assessed.catalog_digest != digest {

@@ -122,7 +122,7 @@ impl App {
     ) -> Result<Progress> {
         require_text("reason", &reason, REASON_CHARS_MAX)?;
         let now = self.clock.now();
-        let record = self.find_batch(caller, id).await?.record;
+        let record = self.batch_record(caller, id).await?;
         for member in self.members_of(&record).await? {
             caller.reach(&self.store, member.client)?;
         }
@@ -161,13 +161,21 @@ impl App {
         self.store.read(list).await
     }
 
-    /// How far a batch is.
+    /// A batch, without how far it is.
     ///
     /// # Errors
     /// `NotFound`, also for a batch of another account if the caller may not reach all clients.
-    pub async fn find_batch(&self, caller: &Caller, id: BatchId) -> Result<Progress> {
+    pub async fn batch_record(&self, caller: &Caller, id: BatchId) -> Result<BatchRecord> {
         let record = self.store.read(move |it| it.find_batch(id)).await?;
-        let record = record.filter(|it| may_see(caller, it)).ok_or_else(absent)?;
+        record.filter(|it| may_see(caller, it)).ok_or_else(absent)
+    }
+
+    /// How far a batch is.
+    ///
+    /// # Errors
+    /// As [`App::batch_record`].
+    pub async fn find_batch(&self, caller: &Caller, id: BatchId) -> Result<Progress> {
+        let record = self.batch_record(caller, id).await?;
         let members = self.members_of(&record).await?;
         let count = |is_meant: fn(&BatchEntry) -> bool| {
             let entries = members.iter().filter_map(|it| it.entry.as_ref());
@@ -189,10 +197,9 @@ impl App {
     /// The clients of a batch that are still there and that the caller may reach, in the order in which they were added.
     ///
     /// # Errors
-    /// As [`App::find_batch`].
+    /// As [`App::batch_record`].
     pub async fn list_members(&self, caller: &Caller, id: BatchId) -> Result<Vec<Member>> {
-        let record = self.store.read(move |it| it.find_batch(id)).await?;
-        let record = record.filter(|it| may_see(caller, it)).ok_or_else(absent)?;
+        let record = self.batch_record(caller, id).await?;
         let mut members = self.members_of(&record).await?;
         members.retain(|it| caller.may_reach(it.client));
         Ok(members)

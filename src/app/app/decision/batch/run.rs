@@ -15,6 +15,7 @@ use crate::error::{Code, Error, Result};
 use crate::id::{BatchId, ClientId};
 use crate::store::global::audit::{Act, PendingAct};
 use crate::store::global::client::batch::{BatchRecord, BatchUndo};
+use crate::store::per_client::posture::OpenRisk;
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore, Snapshot};
 
 /// How many batches are at a client at the same time. Each batch is at one.
@@ -43,6 +44,12 @@ impl Batches {
     fn lock(&self) -> MutexGuard<'_, HashMap<Pass, VecDeque<ClientId>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The open risk about a control, accepted or not.
+pub(super) fn open_risk(rows: &ClientSnapshot, control: &str) -> Result<Option<OpenRisk>> {
+    let found = rows.find_risk(&format!("control/{control}"))?;
+    Ok(found.filter(|it| it.closed.is_none()))
 }
 
 pub(super) fn no_risk(control: &str) -> String {
@@ -159,10 +166,11 @@ impl App {
                 self.decide_row(rows, framework, &reference, new).await
             }
             Step::Accept { control, new } => {
-                let condition = format!("control/{control}");
-                let find = move |it: &ClientSnapshot| it.find_risk(&condition);
-                let open = rows.read(find).await?.filter(|it| it.closed.is_none());
-                let open = open.ok_or_else(|| Error::conflict(no_risk(&control)))?;
+                let find = move |it: &ClientSnapshot| {
+                    let absent = || Error::conflict(no_risk(&control));
+                    open_risk(it, &control)?.ok_or_else(absent)
+                };
+                let open = rows.read(find).await?;
                 self.accept_risk(rows, (open.id, open.risk.condition), new, None).await.map(|_| ())
             }
         }

@@ -1,6 +1,6 @@
 //! Tries a batch: what it would find at each client. Nothing is stored.
 
-use super::{NewBatch, Step, check};
+use super::{NewBatch, Step, check, run};
 use crate::app::App;
 use crate::app::assessment::statement::Statements;
 use crate::auth::caller::Caller;
@@ -70,10 +70,9 @@ impl Trial {
             }
             Step::Accept { control, .. } => {
                 self.status = status_of(rows, control)?;
-                let found = rows.find_risk(&format!("control/{control}"))?;
-                let open = found.filter(|it| it.closed.is_none());
+                let open = run::open_risk(rows, control)?;
                 self.replaces = open.as_ref().is_some_and(|it| it.accepted.is_some());
-                self.refused = open.is_none().then(|| super::run::no_risk(control));
+                self.refused = open.is_none().then(|| run::no_risk(control));
             }
         }
         Ok(())

@@ -432,7 +432,7 @@ impl Batches {
         body: Body<UndoBody>,
     ) -> Result<Accepted<ProgressView>, Failure> {
         let id = batch_id.read()?;
-        web.app.find_batch(&by.0, id).await?;
+        web.app.batch_record(&by.0, id).await?;
         let UndoBody { reason } = body.read()?;
         Ok(Accepted(ProgressView::of(&web.app.undo_batch(&by.0, id, reason).await?)))
     }
