@@ -3,12 +3,10 @@
 
 // Times in the reader's zone. The exact one stays in the title.
 function showTimes(root) {
-  const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
   const time = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
   for (const it of root.querySelectorAll("time[data-shown]")) {
     const at = new Date(it.dateTime);
     if (it.dataset.shown === "time") it.textContent = time.format(at);
-    if (it.dataset.shown === "day") it.textContent = day.format(at);
   }
 }
 

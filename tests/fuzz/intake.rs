@@ -221,6 +221,7 @@ impl Service {
             backup: posture::app::backup::BackupSettings::default(),
             connect: posture::app::connect::registry::ConnectOptions::default(),
             letterhead: posture::app::report::document::Letterhead::default(),
+            time_zone: posture::clock::zone::Zone::UTC,
             configured: Vec::new(),
             mail: None,
             watch: None,

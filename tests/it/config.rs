@@ -45,7 +45,7 @@ fn the_defaults_are_those_of_the_manual() {
     assert_eq!((it.server.certificate, it.server.http_listen), (None, None));
     assert_eq!(it.server.connections_per_address, 128);
     assert_eq!((it.data.dir, it.data.cache_mib), (PathBuf::from("./data"), 32));
-    assert_eq!((it.msp.id, it.data.key_file, it.import.watch), (None, None, None));
+    assert_eq!((it.msp.id, it.data.key_file, it.import_watch), (None, None, None));
     assert_eq!(it.auth.require_mfa, []);
     assert_eq!((it.limits.per_minute, it.limits.per_hour, it.limits.per_day), (60, 1000, 10000));
     assert!(it.scan.allow_attached);
@@ -118,7 +118,7 @@ fn every_key_is_taken_from_the_file() {
          proxy_idle_timeout_s = 600\nconnections_per_address = 8\nlisten_socket_mode = \"666\"\nacme_directory = \"https://ca.lan/dir\"\n\
          [data]\ndir = \"d\"\ncache_mib = 0x10\n\
          [database]\nengine = \"postgres\"\nurl_file = \"u\"\nca_file = \"d.pem\"\n[msp]\nid = \"Ä-1\"\nname = \"Ä GmbH\"\n\
-         logo = \"l.png\"\nlanguage = \"fr\"\n\
+         logo = \"l.png\"\nlanguage = \"fr\"\ntime_zone = \"europe/Paris\"\n\
          [mail]\nserver = \"[::1]:25\"\ntls = \"none\"\nfrom = \"Ä <a@b.example>\"\nuser = \"u\"\n\
          login = \"microsoft_app\"\nca_file = \"m.pem\"\ngreeting_name = \"Mail.B.example\"\n\
          [auth]\nrequire_mfa = [\"admin\", \"viewer\"]\n\
@@ -151,9 +151,9 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.server.connections_per_address, 8);
     assert_eq!((options.data.dir.as_path(), options.data.cache_mib), (Path::new("d"), 16));
     let msp = &options.msp;
-    assert_eq!((msp.id.as_deref(), msp.name.as_deref()), (Some("Ä-1"), Some("Ä GmbH")));
-    let logo = Some(Path::new("l.png"));
-    assert_eq!((msp.logo.as_deref(), msp.language), (logo, posture::paper::Language::French));
+    assert_eq!((msp.id.as_deref(), msp.time_zone.name()), (Some("Ä-1"), "Europe/Paris"));
+    assert_eq!((&msp.name, &msp.logo), (&Some("Ä GmbH".to_owned()), &Some("l.png".into())));
+    assert_eq!(msp.language, posture::paper::Language::French);
     assert_eq!(options.auth.require_mfa, [Role::Admin, Role::Viewer]);
     assert!(!options.scan.allow_attached && options.webhooks.retry_gaps_s == [0, 0]);
     assert_eq!(options.scan.allowed_networks, ["10.1.0.0/16".parse().unwrap()]);
@@ -172,8 +172,8 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!((options.backup.every_h, options.backup.keep), (744, 1_000));
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
-    assert_eq!(options.import.watch.as_deref(), Some(Path::new("inbox")));
-    assert_eq!(n_keys, 69);
+    assert_eq!(options.import_watch.as_deref(), Some(Path::new("inbox")));
+    assert_eq!(n_keys, 70);
     let mail = options.mail.unwrap();
     assert_eq!((&*mail.host, mail.port, mail.tls), ("::1", 25, MailTls::None));
     assert_eq!((mail.from.name.as_deref(), mail.from.email.as_ref()), (Some("Ä"), "a@b.example"));

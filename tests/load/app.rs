@@ -25,6 +25,7 @@ pub(crate) fn open(store: &Store, clock: Clock) -> App {
         backup: app::backup::BackupSettings::default(),
         connect: app::connect::registry::ConnectOptions::default(),
         letterhead: app::report::document::Letterhead::default(),
+        time_zone: posture::clock::zone::Zone::UTC,
         configured: Vec::new(),
         mail: None,
         watch: None,

@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use crate::auth::limit::Quota;
 use crate::clock::Clock;
+use crate::clock::zone::Zone;
 use crate::engine::assess;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Facts, Profile};
@@ -85,6 +86,8 @@ pub struct AppOptions {
     pub backup: BackupSettings,
     pub connect: ConnectOptions,
     pub letterhead: report::document::Letterhead,
+    /// Where days end, unless a client has a zone of its own.
+    pub time_zone: Zone,
     /// Every option of the configuration, as people write it.
     pub configured: Vec<setting::Configured>,
     /// The server that sends messages. `None`: there is none, until somebody sets one.

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, value_parser};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, ServerSession, encoded, with_session};
-use super::option::{body, clearable, moment, references, require_change};
+use super::option::{body, clearable, end, references, require_change};
 use super::{client_name, input, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -189,7 +189,7 @@ pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Resul
             show_erasure(json, &answer)
         }
         ClientCommand::Hold { client, note, until } => {
-            let until = until.as_deref().map(moment).transpose()?.map(Value::from);
+            let until = until.as_deref().map(end).transpose()?.map(Value::from);
             let note = Some(json!(note));
             let hold = body(vec![("reason", note), ("until", until)]);
             let path = client_name::path(session, &client).await?;
@@ -337,7 +337,7 @@ fn show(json: bool, answer: &Value) -> Result<()> {
 }
 
 fn hold(it: &Value) -> String {
-    let until = print::given(" until ", &it["until"], print::day);
+    let until = print::given(" until ", &it["until"], print::end);
     let [reason, by, since] = ["reason", "by", "since"].map(|name| print::cell(&it[name]));
     format!("{reason} (by {by}, {since}{until})")
 }

@@ -333,9 +333,10 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
                 logo: options.msp.logo.as_deref().map(Logo::open).transpose()?.map(Arc::new),
                 language: options.msp.language,
             },
+            time_zone: options.msp.time_zone.clone(),
             configured: options.configured(),
             mail: options.mail.as_ref().map(mail_options).transpose()?,
-            watch: options.import.watch.clone(),
+            watch: options.import_watch.clone(),
         },
     })
 }

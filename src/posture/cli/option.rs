@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use crate::clock::Time;
+use crate::clock::zone::Deadline;
 use crate::error::{Error, Result};
 
 /// Reads `0`, `90s`, `30m`, `12h` or `90d`.
@@ -31,19 +31,15 @@ pub(super) fn seconds(text: &str) -> Result<i64> {
     number.checked_mul(unit_s).ok_or_else(bad)
 }
 
-/// Reads a date, which means the end of that day, or a date-time. Returns it as the API takes it.
-pub(super) fn moment(text: &str) -> Result<String> {
-    let whole = if text.len() == "2026-12-31".len() {
-        format!("{text}T23:59:59Z")
-    } else {
-        text.to_owned()
-    };
-    let time: Time = whole.parse().map_err(|_| {
+/// Reads a date, which means the end of that day in the client's time zone, or a date-time. Returns it as the API takes it.
+pub(super) fn end(text: &str) -> Result<String> {
+    let end: Deadline = text.parse().map_err(|_| {
         Error::invalid(format!(
-            "`{text}` is not a date; use 2026-12-31, which means the end of that day in UTC, or 2026-12-31T17:00:00Z"
+            "`{text}` is not a date; use 2026-12-31, which means the end of that day in the client's time zone, or \
+             2026-12-31T17:00:00Z"
         ))
     })?;
-    Ok(time.to_string())
+    Ok(end.to_string())
 }
 
 /// Reads `SYSTEM=ID` pairs. One empty value stands for an empty list. `None`: no option was given.

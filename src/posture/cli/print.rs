@@ -218,6 +218,13 @@ pub(super) fn day(time: &Value) -> String {
     text.get(..10).map_or_else(|| text.clone(), str::to_owned)
 }
 
+/// When something ends: the day in UTC if it ends with that, and otherwise the minute.
+pub(super) fn end(time: &Value) -> String {
+    let text = cell(time);
+    let is_end_of_day = text.get(10..19) == Some("T23:59:59");
+    if is_end_of_day || time.is_null() { day(time) } else { format!("{} UTC", minute(time)) }
+}
+
 /// An amount of dollars, with a comma between thousands.
 pub(super) fn dollars(amount: u64) -> String {
     let digits = amount.to_string();

@@ -132,7 +132,7 @@ fn wanted(options: &Config, args: &ServeArgs) -> Result<ServeOptions> {
     if let Some(oidc) = &mut wanted.app.oidc {
         oidc.settings.client_secret = secret.map(ClientSecret::read).transpose()?;
     }
-    options.import.watch.as_deref().map_or(Ok(()), watch::check)?;
+    options.import_watch.as_deref().map_or(Ok(()), watch::check)?;
     let Supervision { socket, watchdog } = config::supervision();
     wanted.supervisor = Supervisor { socket, watchdog };
     if args.demo {

@@ -330,7 +330,7 @@ fn file_problems(options: &Config) -> Vec<String> {
         .as_deref()
         .filter(|it| !it.is_dir())
         .map(|dir| format!("backup.dir: {} is not a folder; create it", dir.display()));
-    let watch = options.import.watch.as_deref().map_or(Ok(()), watch::check);
+    let watch = options.import_watch.as_deref().map_or(Ok(()), watch::check);
     let errors =
         [read, token, secret, watch].into_iter().filter_map(|it| it.err().map(|it| failure(&it)));
     errors.chain(dir).collect()

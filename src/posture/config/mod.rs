@@ -23,7 +23,7 @@ pub use self::mail::{LoginConfig, MailConfig};
 pub use self::oidc::OidcConfig;
 pub use self::options::{
     Assessment, AuthConfig, BackupConfig, CertificateConfig, Config, ConnectConfig, DataConfig,
-    ImportConfig, LimitConfig, Log, LogFormat, LogLevel, Msp, ScanConfig, Server, WebhookConfig,
+    LimitConfig, Log, LogFormat, LogLevel, Msp, ScanConfig, Server, WebhookConfig,
 };
 use self::reader::ConfigReader;
 pub use self::rule::ByIndustry;

@@ -13,11 +13,12 @@ use super::oidc::{OidcConfig, oidc};
 use super::reader::{ConfigReader, Setting};
 use super::rule::{
     ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, origins,
-    path, public_url, recipient, socket_addr, zero_or,
+    path, public_url, recipient, socket_addr, time_zone, zero_or,
 };
 use crate::app::client::retention::{OBSERVATIONS_DAYS, STATEMENTS_DAYS};
 use crate::app::setting::{BACKUP_HOURS, Configured, LANGUAGES, MSP_NAME_CHARS, N_BACKUPS};
 use crate::app::upkeep::EVENTS_DAYS;
+use crate::clock::zone::Zone;
 use crate::paper::Language;
 use crate::store::global::user::Role;
 use crate::toml_reader::{Problem, list, number, text, word};
@@ -82,7 +83,8 @@ pub struct Config {
     pub webhooks: WebhookConfig,
     pub assessment: Assessment,
     pub retention: RetentionConfig,
-    pub import: ImportConfig,
+    /// The folder whose files are imported. `None`: there is none.
+    pub import_watch: Option<PathBuf>,
     pub backup: BackupConfig,
     pub connect: ConnectConfig,
     pub log: Log,
@@ -155,6 +157,8 @@ pub struct Msp {
     pub logo: Option<PathBuf>,
     /// Of reports whose reader did not ask for one.
     pub language: Language,
+    /// Where days end, unless a client has a zone of its own.
+    pub time_zone: Zone,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,12 +227,6 @@ pub struct RetentionConfig {
     pub statements: u32,
     pub observations: u32,
     pub events: u32,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportConfig {
-    /// The folder whose files are imported. `None`: there is none.
-    pub watch: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -324,6 +322,7 @@ impl Config {
                 name: it.find("msp.name", text(MSP_NAME_CHARS)),
                 logo: it.find("msp.logo", path),
                 language: it.get("msp.language", word(&LANGUAGES)),
+                time_zone: it.get("msp.time_zone", time_zone),
             },
             mail: mail(&mut it, public_url.as_deref()),
             auth: AuthConfig {
@@ -335,7 +334,7 @@ impl Config {
             webhooks: webhooks(&mut it),
             assessment: assessment(&mut it),
             retention: retention(&mut it),
-            import: ImportConfig { watch: it.find("import.watch", path) },
+            import_watch: it.find("import.watch", path),
             backup: backup(&mut it),
             connect: connect(&mut it),
             log: Log {

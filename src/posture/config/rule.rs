@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use ipnetwork::IpNetwork;
 
+use crate::clock::zone::{ZONE_RULE, Zone};
 use crate::egress::is_url;
 use crate::mail::{self, Mailbox};
 use crate::origin::Origin;
@@ -105,6 +106,11 @@ pub(super) fn by_industry(range: RangeInclusive<u64>) -> impl Fn(&Value<'_>) -> 
             None => wrong(value, format!("must have {ANY_INDUSTRY:?}, for all other industries")),
         }
     }
+}
+
+pub(super) fn time_zone(value: &Value<'_>) -> Ruled<Zone> {
+    let name = string(value)?;
+    Zone::named(name).map_or_else(|| wrong(value, format!("{ZONE_RULE}, not {name:?}")), Ok)
 }
 
 /// A path. Whether it exists is reported where it is opened.

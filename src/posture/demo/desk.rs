@@ -202,7 +202,7 @@ impl Desk<'_> {
         }
         let Some(task) = tasks.iter().find(|it| it.status.is_open()) else { return Ok(()) };
         let change = TaskChange { status: Some(TaskStatus::Done), ..TaskChange::default() };
-        self.app.change_task(self.by, task.id, || Ok(change)).await.map(|_| ())
+        self.app.change_task(self.by, task.id, |_| Ok(change)).await.map(|_| ())
     }
 
     async fn accept_risk(&self) -> Result<()> {

@@ -1,8 +1,9 @@
-//! What pages say of when things were seen, for the first time or again.
+//! What pages say of when things were seen, for the first time or again, and of when they end.
 
 use serde_json::json;
 
 use super::browser::Browser;
+use super::forms::api;
 use super::with_admin;
 use crate::manage::{Finding, prowler};
 
@@ -105,4 +106,39 @@ fn a_risk_whose_acceptance_is_taken_back_is_listed_again_and_not_detected() {
     assert!(history.contains(" by Bob: ") && history.contains(" (no budget)"), "{history}");
     assert_eq!(history.matches("critical risk detected: ").count(), 1, "{history}");
     assert!(timeline.contains("first results of ") && !history.contains("first results of "));
+}
+
+#[test]
+fn pages_have_the_days_that_forms_were_given() {
+    let (posture, mut browser) = with_admin();
+    let token = browser.token("/settings");
+    let client = posture.client("A");
+    for (zone, path, field) in [
+        ("Pacific/Kiritimati", "/settings/msp.time_zone".to_owned(), "value"),
+        ("Pacific/Pago_Pago", format!("/clients/{client}/settings"), "settings.timeZone"),
+    ] {
+        let wrong = [("token", token.as_str()), ("name", "A"), (field, "Mars")];
+        let refused = browser.post(&path, &wrong);
+        assert_eq!(refused.status, 400, "{path}");
+        assert!(refused.text().contains("Europe/Paris"), "{}", refused.text());
+        let set = browser.post(&path, &[("token", token.as_str()), ("name", "A"), (field, zone)]);
+        assert_eq!(set.status, 303, "{}", set.text());
+    }
+    let hold = [("token", token.as_str()), ("reason", "Case 4711"), ("until", "2026-12-31")];
+    assert_eq!(browser.post(&format!("/clients/{client}/hold"), &hold).status, 303);
+    let stored = &api(&posture, &format!("/api/clients/{client}"))["hold"]["until"];
+    assert_eq!(stored, "2027-01-01T10:59:59.000Z");
+    let task = json!({"clientId": client, "title": "Mend it", "dueAt": "2026-12-30"});
+    assert_eq!(posture.operator("POST", "/api/tasks", &task).status, 201);
+    posture.issue(&json!({"expiresAt": "2026-12-29"}));
+    // On a page of the client, on one of all clients, and on one that is about no client.
+    for (path, day, zone) in [
+        (format!("/clients/{client}/settings"), "31 Dec 2026", "Pacific/Pago_Pago"),
+        ("/tasks".to_owned(), "30 Dec 2026", "Pacific/Pago_Pago"),
+        (format!("/clients/{client}/statements"), "31 Dec 2026", "Pacific/Pago_Pago"),
+        ("/keys".to_owned(), "29 Dec 2026", "Pacific/Kiritimati"),
+    ] {
+        let page = browser.get(&path).text();
+        assert!(page.contains(&format!("shown in {zone}\">{day}</time>")), "{path}: {page}");
+    }
 }

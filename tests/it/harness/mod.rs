@@ -114,6 +114,7 @@ pub fn options(dir: &Path) -> ServeOptions {
             backup: posture::app::backup::BackupSettings::default(),
             connect: connect_options(),
             letterhead: posture::app::report::document::Letterhead::default(),
+            time_zone: posture::clock::zone::Zone::UTC,
             configured: posture::config::Config::default().configured(),
             mail: None,
             watch: None,

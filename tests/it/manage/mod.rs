@@ -52,6 +52,7 @@ mod scans;
 mod statements;
 mod system;
 mod tasks;
+mod time_zones;
 mod undo;
 mod undone;
 mod vulnerabilities;

@@ -9,6 +9,7 @@ use crate::app::client::retention::{RETENTION, Retention};
 use crate::app::input::refuse_invisible;
 use crate::auth::network;
 use crate::clock::Time;
+use crate::clock::zone::{ZONE_RULE, Zone};
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Profile, UNUSED_DAYS, Usage};
 use crate::engine::framework::FrameworkId;
@@ -23,6 +24,9 @@ pub const SETTINGS_BYTES_MAX: usize = 64 * 1024;
 pub const N_SCAN_NETWORKS_MAX: usize = 50;
 /// The member with the networks that are the client's.
 pub const SCAN_NETWORKS: &str = "scanNetworks";
+
+/// The member with the client's time zone.
+const TIME_ZONE: &str = "timeZone";
 
 /// The member with the answers to the catalog's profile questions.
 pub const PROFILE: &str = "profile";
@@ -147,6 +151,12 @@ impl Settings {
         given.over(defaults.retention)
     }
 
+    /// Returns where the client's days end. `None`: where those of the service provider do.
+    #[must_use]
+    pub fn time_zone(&self) -> Option<Zone> {
+        Zone::named(self.0.get(TIME_ZONE)?.as_str()?)
+    }
+
     /// Returns the names of sanctioned apps, in lower case.
     #[must_use]
     pub fn sanctioned_apps(&self) -> Vec<String> {
@@ -168,9 +178,10 @@ impl Settings {
         given.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// Returns the settings as shown: the client's own members on top of the defaults.
+    /// Returns the settings as shown: the client's own members on top of the defaults. `zone`: where the days of the service
+    /// provider end.
     #[must_use]
-    pub fn effective(&self, defaults: &Defaults) -> Value {
+    pub fn effective(&self, defaults: &Defaults, zone: &Zone) -> Value {
         let mut shown = Map::new();
         let frameworks = FrameworkId::CONTRACT.map(FrameworkId::embedded_str);
         shown.insert(PROFILE.into(), json!({}));
@@ -182,6 +193,7 @@ impl Settings {
         shown.insert("sanctionedApps".into(), json!([]));
         shown.insert("tags".into(), json!([]));
         shown.insert(SCAN_NETWORKS.into(), json!([]));
+        shown.insert(TIME_ZONE.into(), json!(zone.name()));
         shown.extend(self.0.clone());
         shown.insert(RETENTION.into(), self.retention(defaults).shown());
         Value::Object(shown)
@@ -224,6 +236,7 @@ pub fn change(
             "scoreThresholds" => thresholds(value)?,
             "dormantAfterDays" | "evidenceWarningDays" | "staleAssetDays" => days(name, value)?,
             RETENTION => Retention::checked(value).map_err(|rule| refused(RETENTION, rule))?,
+            TIME_ZONE => time_zone(value)?,
             "frameworks" => frameworks(value, catalog)?,
             "sanctionedApps" => texts(name, value)?,
             "tags" => tags(value)?,
@@ -330,6 +343,11 @@ fn days(name: &str, value: &Value) -> Result<Value> {
         Some(1..=3_650) => Ok(value.clone()),
         _ => Err(refused(name, "must be an integer from 1 to 3650")),
     }
+}
+
+fn time_zone(value: &Value) -> Result<Value> {
+    let zone = value.as_str().and_then(Zone::named);
+    zone.map(|it| json!(it.name())).ok_or_else(|| refused(TIME_ZONE, ZONE_RULE))
 }
 
 fn frameworks(value: &Value, catalog: &Catalog) -> Result<Value> {

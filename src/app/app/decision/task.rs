@@ -116,11 +116,11 @@ impl App {
         &self,
         caller: &Caller,
         id: TaskId,
-        change: impl FnOnce() -> Result<TaskChange>,
+        change: impl FnOnce(ClientId) -> Result<TaskChange>,
     ) -> Result<Task> {
         let client = self.get_task(caller, id).await?.client;
         let (_, rows) = self.reach_any(caller, client)?;
-        let change = change()?;
+        let change = change(client)?;
         reference::check(change.references.as_ref())?;
         let now = self.clock.now();
         let write = move |batch: &mut ClientBatch<'_>| {

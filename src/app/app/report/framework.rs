@@ -9,6 +9,7 @@ use super::client::ClientReport;
 use super::observation::{ObservationFilter, list_observations};
 use crate::app::App;
 use crate::clock::Time;
+use crate::clock::zone::Zone;
 use crate::engine::catalog::Catalog;
 use crate::engine::control::controls_of;
 use crate::engine::fact::{Attestation, RowDecision};
@@ -34,6 +35,8 @@ pub struct FrameworkReport {
     /// Those that count for a requirement, by their index in the catalog.
     pub controls: BTreeMap<usize, ReportedControl>,
     pub now: Time,
+    /// Where the days of the client end.
+    pub zone: Zone,
 }
 
 /// One requirement of the framework.
@@ -114,6 +117,7 @@ impl App {
         add_sources(rows, &catalog, &mut controls)?;
         Ok(FrameworkReport {
             msp_id: self.msp_id().to_owned(),
+            zone: self.time_zone_of(client.id),
             client,
             framework: framework.clone(),
             summary: outcome.summary,

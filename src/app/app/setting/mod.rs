@@ -8,16 +8,21 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub use reason::why_in_file;
+use serde_json::Value;
 
 use crate::app::App;
 use crate::app::backup::BackupSettings;
+use crate::app::client::settings::Settings as ClientSettings;
 use crate::app::report::document::Letterhead;
 use crate::auth::caller::Caller;
 use crate::blocking;
 use crate::clock::Time;
+use crate::clock::zone::{ZONE_RULE, Zone};
 use crate::error::{Error, Result};
+use crate::id::ClientId;
 use crate::paper::{Language, Logo};
 use crate::store::Batch;
+use crate::store::global::client::Client;
 use crate::store::global::setting::StoredSetting;
 
 pub const MSP_NAME_CHARS: RangeInclusive<usize> = 1..=100;
@@ -31,11 +36,13 @@ pub const LOGO: &str = "msp.logo";
 /// A larger logo does not fit into a record of the database. A file that the configuration names may be larger.
 pub const STORED_LOGO_BYTES_MAX: u64 = 240 * 1024;
 pub const LANGUAGE: &str = "msp.language";
+pub const TIME_ZONE: &str = "msp.time_zone";
 pub const BACKUP_DIR: &str = "backup.dir";
 pub const BACKUP_EVERY: &str = "backup.every_h";
 pub const BACKUP_KEEP: &str = "backup.keep";
 /// What can be set in place of the configuration. All else is for those who may change its file.
-pub const KEYS: [&str; 6] = [NAME, LOGO, LANGUAGE, BACKUP_DIR, BACKUP_EVERY, BACKUP_KEEP];
+pub const KEYS: [&str; 7] =
+    [NAME, LOGO, LANGUAGE, TIME_ZONE, BACKUP_DIR, BACKUP_EVERY, BACKUP_KEEP];
 /// The only folder that can be chosen over the network: the one of this name in the data directory.
 pub const OWN_FOLDER: &str = "backups";
 
@@ -173,6 +180,8 @@ fn check(key: &str, value: &[u8]) -> Result<Option<Logo>> {
         }
         LANGUAGE if LANGUAGES.iter().any(|it| it.0 == text) => Ok(None),
         LANGUAGE => refused("must be en or fr".to_owned()),
+        TIME_ZONE if Zone::named(text).is_some() => Ok(None),
+        TIME_ZONE => refused(ZONE_RULE.to_owned()),
         BACKUP_DIR if text == OWN_FOLDER => Ok(None),
         BACKUP_DIR => refused(format!(
             "must be {OWN_FOLDER}, the folder of this name in the data directory; only posture.toml names another"
@@ -264,6 +273,25 @@ impl App {
             logo: set.logo.clone().or_else(|| file.logo.clone()),
             language: language.map_or(file.language, |it| it.1),
         }
+    }
+
+    /// Where the service provider's days end.
+    pub fn time_zone(&self) -> Zone {
+        let set = self.settings.now().text(TIME_ZONE).and_then(Zone::named);
+        set.unwrap_or_else(|| self.options.time_zone.clone())
+    }
+
+    /// Where the days of a client end, or of the service provider if it has no zone of its own.
+    pub fn time_zone_of(&self, client: ClientId) -> Zone {
+        let own = self.clients.directory.find(client);
+        own.and_then(|it| ClientSettings::of(&it.settings).time_zone())
+            .unwrap_or_else(|| self.time_zone())
+    }
+
+    /// A client's own settings on top of those of the service.
+    pub fn effective_settings(&self, client: &Client) -> Value {
+        let own = ClientSettings::of(&client.settings);
+        own.effective(&self.options.settings, &self.time_zone())
     }
 
     /// When and where backups are made, and how many are kept.

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::call::{Call, ServerSession, with_session};
-use crate::cli::option::{body, moment};
+use crate::cli::option::{body, end};
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -101,7 +101,7 @@ pub(in crate::cli) struct SaidArgs {
     /// Who says it.
     #[arg(long, value_name = "NAME")]
     by: String,
-    /// When it ends. A date means the end of that day in UTC. Default: as for one client.
+    /// When it ends. A date means the end of that day in the service provider's time zone. Default: as for one client.
     #[arg(long, alias = "valid-until", value_name = "DATE")]
     until: Option<String>,
     /// Only say what it would find at each client.
@@ -156,7 +156,7 @@ async fn state(
     said: SaidArgs,
     (kind, what): (&str, Value),
 ) -> Result<()> {
-    let until = said.until.as_deref().map(moment).transpose()?;
+    let until = said.until.as_deref().map(end).transpose()?;
     let clients = client_name::find_all(session, &said.clients).await?;
     let order = body(vec![
         ("clientIds", said.tag.is_none().then(|| json!(clients))),

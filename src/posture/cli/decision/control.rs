@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{WithdrawArgs, history, sentence};
 use crate::cli::call::{Call, encoded, with_session};
-use crate::cli::option::{body, moment, query, repeated};
+use crate::cli::option::{body, end, query, repeated};
 use crate::cli::report::observation;
 use crate::cli::{client_name, print};
 use crate::config::Config;
@@ -85,7 +85,8 @@ pub(in crate::cli) struct AttestArgs {
     /// Entry of the evidence register, as shown by `posture evidence list`.
     #[arg(long, value_name = "ID")]
     evidence_id: Option<String>,
-    /// When the attestation ends. A date means the end of that day in UTC. Default: as long as a result of the control counts.
+    /// When the attestation ends. A date means the end of that day in the client's time zone. Default: as long as a result of
+    /// the control counts.
     #[arg(long, alias = "until", value_name = "DATE")]
     valid_until: Option<String>,
     /// The attestation counts even while a technical result says otherwise. Requires --valid-until.
@@ -116,7 +117,7 @@ fn path(client: &str, code: &str) -> String {
 
 impl AttestArgs {
     fn body(&self) -> Result<Value> {
-        let until = self.valid_until.as_deref().map(moment).transpose()?;
+        let until = self.valid_until.as_deref().map(end).transpose()?;
         Ok(body(vec![
             ("status", Some(json!(self.status))),
             ("reason", Some(json!(self.note))),

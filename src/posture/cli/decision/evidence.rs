@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::call::{Call, encoded, with_session};
-use crate::cli::option::{body, id, moment};
+use crate::cli::option::{body, end, id};
 use crate::cli::report::download;
 use crate::cli::{client_name, input, print};
 use crate::config::Config;
@@ -71,7 +71,7 @@ pub(in crate::cli) struct EvidenceAddArgs {
     /// Digest of the file, in hexadecimal.
     #[arg(long, value_name = "HEX")]
     sha256: Option<String>,
-    /// When it expires. A date means the end of that day in UTC. Default: never.
+    /// When it expires. A date means the end of that day in the client's time zone. Default: never.
     #[arg(long, value_name = "DATE")]
     valid_until: Option<String>,
 }
@@ -116,7 +116,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: EvidenceCommand
 
 impl EvidenceAddArgs {
     fn body(&self) -> Result<Value> {
-        let until = self.valid_until.as_deref().map(moment).transpose()?;
+        let until = self.valid_until.as_deref().map(end).transpose()?;
         Ok(body(vec![
             ("controlCode", Some(json!(self.code))),
             ("title", Some(json!(self.title))),
@@ -128,7 +128,7 @@ impl EvidenceAddArgs {
     }
 
     fn query(&self, file_name: &str) -> Result<String> {
-        let until = self.valid_until.as_deref().map(moment).transpose()?;
+        let until = self.valid_until.as_deref().map(end).transpose()?;
         let pairs = [
             ("controlCode", Some(self.code.as_str())),
             ("fileName", Some(file_name)),
@@ -151,7 +151,7 @@ fn list(options: &Config, json: bool, client: &str) -> Result<()> {
         vec![
             cell("id"),
             cell("controlCode"),
-            print::day(&it["validUntil"]),
+            print::end(&it["validUntil"]),
             cell("by"),
             format!("{}, {}", cell("title"), place(it)),
         ]

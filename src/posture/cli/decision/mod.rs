@@ -39,7 +39,7 @@ fn sentence(decision: &Value, what: &str) -> String {
     let cell = |name: &str| print::cell(&decision[name]);
     let (what, by, on, reason) =
         (cell(what), cell("by"), print::day(&decision["at"]), cell("reason"));
-    let until = print::given(" until ", &decision["until"], print::day);
+    let until = print::given(" until ", &decision["until"], print::end);
     let evidence = print::given("; evidence: ", &decision["evidence"], print::cell);
     format!("{what} by {by} on {on}{until}: {reason}{evidence}")
 }

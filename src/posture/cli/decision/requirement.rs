@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{WithdrawArgs, history, sentence};
 use crate::cli::call::{Call, encoded, with_session};
-use crate::cli::option::{body, moment, repeated};
+use crate::cli::option::{body, end, repeated};
 use crate::cli::report::observation;
 use crate::cli::{client_name, print};
 use crate::config::Config;
@@ -80,7 +80,7 @@ pub(in crate::cli) struct DecideArgs {
     /// Where the evidence is. Required with `attested`.
     #[arg(long, value_name = "TEXT")]
     evidence: Option<String>,
-    /// When the decision ends. A date means the end of that day in UTC. Default: a year for `attested`,
+    /// When the decision ends. A date means the end of that day in the client's time zone. Default: a year for `attested`,
     /// never for `out_of_scope`.
     #[arg(long, alias = "until", value_name = "DATE")]
     valid_until: Option<String>,
@@ -117,7 +117,7 @@ impl RequirementArgs {
 
 impl DecideArgs {
     fn body(&self) -> Result<Value> {
-        let until = self.valid_until.as_deref().map(moment).transpose()?;
+        let until = self.valid_until.as_deref().map(end).transpose()?;
         Ok(body(vec![
             ("decision", Some(json!(self.decision))),
             ("reason", Some(json!(self.note))),

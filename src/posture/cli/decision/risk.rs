@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::WithdrawArgs;
 use crate::cli::call::{Call, encoded, with_session};
-use crate::cli::option::{body, id, moment, query, references, repeated};
+use crate::cli::option::{body, end, id, query, references, repeated};
 use crate::cli::report::observation;
 use crate::cli::{client_name, print};
 use crate::config::Config;
@@ -65,7 +65,7 @@ pub(in crate::cli) struct RiskAcceptArgs {
     /// Why the risk is accepted.
     #[arg(long, alias = "note", value_name = "TEXT")]
     reason: String,
-    /// When the acceptance ends, at most two years from now. A date means the end of that day in UTC.
+    /// When the acceptance ends, at most two years from now. A date means the end of that day in the client's time zone.
     #[arg(long, alias = "valid-until", value_name = "DATE")]
     until: String,
     /// Who decided. Default: the operator.
@@ -90,7 +90,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RiskCommand) ->
         RiskCommand::List(args) => list(options, json, &args),
         RiskCommand::Show(which) => show(options, json, &which),
         RiskCommand::Accept(RiskAcceptArgs { which, reason, until, by }) => {
-            let until = moment(&until)?;
+            let until = end(&until)?;
             let change = body(vec![
                 ("accepted", Some(json!(true))),
                 ("until", Some(json!(until))),
@@ -98,7 +98,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RiskCommand) ->
                 ("by", by.map(Value::from)),
             ]);
             let done = |risk: &Value| {
-                let until = print::minute(&risk["acceptance"]["until"]);
+                let until = print::end(&risk["acceptance"]["until"]);
                 format!("accepted until {until}: {}", print::cell(&risk["title"]))
             };
             change_risk(options, json, &which, &change, done)
@@ -145,7 +145,7 @@ fn list(options: &Config, json: bool, args: &RiskListArgs) -> Result<()> {
 /// Whether a risk is accepted, and until when.
 fn state(it: &Value) -> String {
     if !it["acceptance"].is_null() {
-        return format!("accepted until {}", print::day(&it["acceptance"]["until"]));
+        return format!("accepted until {}", print::end(&it["acceptance"]["until"]));
     }
     if it["verified"] == false { "unverified".to_owned() } else { "open".to_owned() }
 }

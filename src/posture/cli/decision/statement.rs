@@ -107,7 +107,7 @@ fn said(it: &Value) -> String {
     if !it["undoes"].is_null() {
         return format!("undoes {}", print::cell(&it["undoes"]));
     }
-    let until = print::given(" until ", &it["validUntil"], print::day);
+    let until = print::given(" until ", &it["validUntil"], print::end);
     let evidence = print::given("; evidence: ", &it["evidence"], print::cell);
     format!("{}{until}{evidence}", print::cell(&it["answer"]))
 }

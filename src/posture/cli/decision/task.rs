@@ -4,9 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::call::{Call, call, with_session};
-use crate::cli::option::{
-    body, clearable, id, moment, query, references, repeated, require_change,
-};
+use crate::cli::option::{body, clearable, end, id, query, references, repeated, require_change};
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::Result;
@@ -62,7 +60,7 @@ pub(in crate::cli) struct TaskAddArgs {
     /// Who does it.
     #[arg(long, value_name = "NAME")]
     assignee: Option<String>,
-    /// When it is due. A date means the end of that day in UTC.
+    /// When it is due. A date means the end of that day in the client's time zone.
     #[arg(long, value_name = "DATE")]
     due: Option<String>,
     /// What another system calls it, for example its ticket. Can be repeated.
@@ -90,7 +88,7 @@ pub(in crate::cli) struct TaskSetArgs {
     /// Who does it. An empty value clears it.
     #[arg(long, value_name = "NAME")]
     assignee: Option<String>,
-    /// When it is due. A date means the end of that day in UTC. An empty value clears it.
+    /// When it is due. A date means the end of that day in the client's time zone. An empty value clears it.
     #[arg(long, value_name = "DATE")]
     due: Option<String>,
     /// What another system calls it. Can be repeated. Replaces all; an empty value removes them.
@@ -120,7 +118,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: TaskCommand) ->
 
 impl TaskAddArgs {
     fn body(&self) -> Result<Value> {
-        let due = self.due.as_deref().map(moment).transpose()?;
+        let due = self.due.as_deref().map(end).transpose()?;
         Ok(body(vec![
             ("title", Some(json!(self.title))),
             ("description", self.description.as_deref().map(Value::from)),
@@ -139,7 +137,7 @@ impl TaskSetArgs {
     fn body(&self) -> Result<Value> {
         let due = match &self.due {
             Some(it) if it.is_empty() => Some(Value::Null),
-            Some(it) => Some(json!(moment(it)?)),
+            Some(it) => Some(json!(end(it)?)),
             None => None,
         };
         require_change(body(vec![
@@ -176,7 +174,7 @@ fn list(options: &Config, json: bool, args: TaskListArgs) -> Result<()> {
             cell("id"),
             names.name(&it["clientId"]),
             if it["overdue"] == true { "overdue".to_owned() } else { cell("status") },
-            print::day(&it["dueAt"]),
+            print::end(&it["dueAt"]),
             cell("assignee"),
             cell("title"),
         ]

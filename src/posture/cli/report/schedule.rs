@@ -64,9 +64,9 @@ pub(in crate::cli) struct ScheduleAddArgs {
     /// Hour of the day, from 0 to 23.
     #[arg(long, default_value_t = 8)]
     hour: u32,
-    /// Time zone of the hour, such as Europe/Paris.
-    #[arg(long, value_name = "ZONE", default_value = "UTC")]
-    time_zone: String,
+    /// Time zone of the hour, such as Europe/Paris. Default: that of the client, or `msp.time_zone`.
+    #[arg(long, value_name = "ZONE")]
+    time_zone: Option<String>,
 }
 
 /// How often: one of these.
@@ -138,17 +138,18 @@ fn add(options: &Config, args: &ScheduleAddArgs) -> Result<Value> {
             Some(named) => Some(client_name::find(session, named).await?.to_string()),
             None => None,
         };
+        let when = body(vec![
+            ("every", Some(every.into())),
+            ("day", Some(day.into())),
+            ("hour", Some(args.hour.into())),
+            ("timeZone", args.time_zone.as_deref().map(Value::from)),
+        ]);
         let body = body(vec![
             ("clientId", client.map(Value::from)),
             ("framework", args.framework.as_deref().map(Value::from)),
             ("recipients", Some(json!(args.recipients))),
             ("language", args.language.map(|it| it.as_str().into())),
-            (
-                "when",
-                Some(json!({
-                    "every": every, "day": day, "hour": args.hour, "timeZone": args.time_zone,
-                })),
-            ),
+            ("when", Some(when)),
         ]);
         session.call(Call::of("POST", "/api/report-schedules", &body)).await
     })

@@ -18,7 +18,7 @@ use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{Free, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::client::settings::{Defaults, Settings};
+use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::id::ClientId;
 use crate::store::global::client::Client;
@@ -58,15 +58,16 @@ pub struct ClientDetailView {
     employee_count: Null<u32>,
     created_at: When,
     /// Effective settings: the client's own settings on top of the service's defaults. Known members: `profile`,
-    /// `frameworks`, `scoreThresholds`, `dormantAfterDays`, `evidenceWarningDays`, `staleAssetDays`, `sanctionedApps`, `tags`.
+    /// `frameworks`, `scoreThresholds`, `dormantAfterDays`, `evidenceWarningDays`, `staleAssetDays`, `sanctionedApps`, `tags`,
+    /// `timeZone`.
     settings: Free,
     updated_at: When,
 }
 
 impl ClientDetailView {
-    pub fn of(client: &Client, defaults: &Defaults) -> Self {
+    pub fn of(client: &Client, app: &App) -> Self {
         let ClientView { id, name, industry, employee_count, created_at } = ClientView::of(client);
-        let settings = Free(Settings::of(&client.settings).effective(defaults));
+        let settings = Free(app.effective_settings(client));
         let updated_at = When(client.updated_at);
         Self { id, name, industry, employee_count, created_at, settings, updated_at }
     }
@@ -116,8 +117,7 @@ impl VersionedClients {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
     ) -> Result<Data<ClientDetailView>, Failure> {
         let (client, _) = web.app.reach_active(&by.0, client_id.read()?)?;
-        let defaults = &web.app.options.settings;
-        Ok(Data::rendered(Rendered::data(&ClientDetailView::of(&client, defaults))))
+        Ok(Data::rendered(Rendered::data(&ClientDetailView::of(&client, &web.app))))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::app::decision::statement::{Standing, StatementKind};
 use crate::app::report::portfolio::ClientOrder;
 use crate::app::report::posture::RiskOrder;
 use crate::clock::Time;
+use crate::clock::zone::Deadline;
 use crate::engine::asset::{AssetStatus, AssetType};
 use crate::engine::basis::Basis;
 use crate::engine::catalog::Decider;
@@ -80,6 +81,19 @@ impl<'de> Deserialize<'de> for When {
     fn deserialize<D: Deserializer<'de>>(json: D) -> std::result::Result<Self, D::Error> {
         let time = String::deserialize(json)?.parse();
         time.map(Self).map_err(|error: Error| D::Error::custom(error.message()))
+    }
+}
+
+/// When something ends: a date-time of RFC 3339 with any offset, or a date, which is the end of that day in the time zone of
+/// the client (`timeZone` in its settings), or else of the service provider (`msp.time_zone`). Answers have the moment.
+#[derive(Clone, Copy, Debug)]
+pub struct End(pub Deadline);
+wire_type!([] End, {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]});
+
+impl<'de> Deserialize<'de> for End {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> std::result::Result<Self, D::Error> {
+        let end = String::deserialize(json)?.parse();
+        end.map(Self).map_err(|error: Error| D::Error::custom(error.message()))
     }
 }
 

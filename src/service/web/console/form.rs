@@ -46,8 +46,6 @@ pub(super) enum Kind {
     NestedOrCleared,
     /// A day: its beginning. Left out if it is empty.
     StartOfDay,
-    /// A day in the form `2026-11-27`: its end. Left out if it is empty.
-    Day,
     /// A list with one object, of these fields.
     One(&'static [Field]),
     /// Not filled in by a person: this part of the page's path.
@@ -149,7 +147,6 @@ fn value(form: &Pairs, parts: &Pairs, name: &str, kind: &Kind) -> Option<Value> 
             Some(Value::Object(form.iter().filter_map(inner).collect()))
         }
         Kind::StartOfDay => given.map(|it| json!(format!("{it}T00:00:00Z"))),
-        Kind::Day => given.map(|it| json!(format!("{it}T23:59:59Z"))),
         Kind::One(fields) => Some(json!([body(form, parts, fields)])),
         Kind::Part(part) => find(parts, part).map(Value::from),
         Kind::Always(text) => Some(serde_json::from_str(text).unwrap_or(Value::Null)),

@@ -13,6 +13,7 @@ use super::call::{Pairs, encoded, with_query};
 use super::{act, chart, profile, tables};
 use crate::app::App;
 use crate::clock::Time;
+use crate::clock::zone::{Local, Zone};
 
 macro_rules! templates {
     ($($name:literal),* $(,)?) => {
@@ -103,7 +104,10 @@ pub(super) fn environment(
         all.add_template(name, text).expect("tests/it/console renders each template");
     }
     all.add_filter("when", when);
-    all.add_filter("day", day);
+    let known = Arc::clone(app);
+    all.add_filter("day", move |state: &State<'_, '_>, text, client| {
+        day(&known, state, text, client)
+    });
     all.add_filter("ago", ago);
     // What is no number is the beginning.
     all.add_filter("position", |text: &str| text.parse::<u64>().unwrap_or(0));
@@ -133,6 +137,10 @@ pub(super) fn environment(
     all.add_function("framework_name", move |id: &str| framework_name(&known, id));
     let known = Arc::clone(app);
     all.add_function("attested_days", move |code: &str| attested_days(&known, code));
+    let known = Arc::clone(app);
+    all.add_function("time_zone", move |state: &State<'_, '_>| {
+        zone_of(&known, state, None).name().to_owned()
+    });
     let industries: Vec<String> = app.options.loss.industries();
     all.add_function("industries", move || Value::from(Serde(industries.clone())));
     let known = Arc::clone(app);
@@ -146,35 +154,46 @@ fn time(text: &str) -> Result<Time, Error> {
 
 /// A moment. A script of the page shows it in the reader's zone.
 fn when(text: Option<String>) -> Result<Value, Error> {
-    moment(text, |day, clock| format!("{day}, {clock} UTC"), "time")
+    let Some(text) = text else { return Ok(Value::from("")) };
+    let at = time(&text)?;
+    let (day, exact) = (written_day(&Zone::UTC.local(at)), at.to_string());
+    let clock = &exact[11..16];
+    Ok(Value::from_safe_string(format!(
+        r#"<time datetime="{exact}" title="{exact}" data-shown="time">{day}, {clock} UTC</time>"#
+    )))
 }
 
-/// The day of a moment.
-fn day(text: Option<String>) -> Result<Value, Error> {
-    moment(text, |day, _| day.to_owned(), "day")
-}
-
-fn moment(
+/// The day of a moment, in the time zone of [`zone_of`]: where a day ends is not for its reader to say.
+fn day(
+    app: &App,
+    state: &State<'_, '_>,
     text: Option<String>,
-    show: impl Fn(&str, &str) -> String,
-    kind: &str,
+    client: Option<String>,
 ) -> Result<Value, Error> {
     let Some(text) = text else { return Ok(Value::from("")) };
-    let exact = time(&text)?.to_string();
-    let (day, clock) = (written_day(&exact), &exact[11..16]);
-    let shown = show(&day, clock);
+    let at = time(&text)?;
+    let zone = zone_of(app, state, client);
+    let (shown, name) = (written_day(&zone.local(at)), chart::escaped(zone.name()));
     Ok(Value::from_safe_string(format!(
-        r#"<time datetime="{exact}" title="{exact}" data-shown="{kind}">{shown}</time>"#
+        r#"<time datetime="{at}" title="{at}, shown in {name}">{shown}</time>"#
     )))
 }
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// `27 Nov 2026` of an exact time.
-fn written_day(exact: &str) -> String {
-    let month = exact[5..7].parse::<usize>().unwrap_or(1).clamp(1, 12);
-    format!("{} {} {}", exact[8..10].trim_start_matches('0'), MONTHS[month - 1], &exact[..4])
+/// Of the client that is named, or else of the client of the page, or else of the service provider.
+fn zone_of(app: &App, state: &State<'_, '_>, client: Option<String>) -> Zone {
+    let of_page = || state.lookup("at")?.get_attr("client").ok()?.as_str().map(str::to_owned);
+    let client = client.or_else(of_page).and_then(|it| it.parse().ok());
+    client.map_or_else(|| app.time_zone(), |it| app.time_zone_of(it))
+}
+
+/// `27 Nov 2026`.
+fn written_day(local: &Local) -> String {
+    let day = local.day();
+    let month = MONTHS[usize::try_from(day.month() - 1).unwrap_or(0)];
+    format!("{} {month} {}", day.day(), day.year())
 }
 
 /// How long before or after `now` a moment is, in the largest unit that fits.

@@ -3,6 +3,7 @@
 use super::language::{counted, date, dollars, heading, note, number, of, parts, say, severity};
 use super::standing::{FrameworkStanding, N_RISKS_NAMED, QUARTER_DAYS, Standing};
 use super::{Front, Letterhead, detail, summary};
+use crate::clock::zone::Zone;
 use crate::engine::risk::split_remediation;
 use crate::engine::severity::Severity;
 use crate::page::Page;
@@ -27,7 +28,7 @@ pub(super) fn paper(
     blocks.extend(risks(language, it));
     blocks.extend(steps(language, it));
     blocks.extend(detail::unassessed(language, it));
-    blocks.extend(detail::sources(language, &it.sources));
+    blocks.extend(detail::sources(language, &it.zone, &it.sources));
     blocks.extend(detail::appendix(language, it));
     blocks.extend(detail::method(language, it));
     let title =
@@ -36,6 +37,7 @@ pub(super) fn paper(
         language,
         letterhead,
         now: it.now,
+        zone: &it.zone,
         title: title.to_owned(),
         subject: it.client.name.clone(),
         details: Vec::new(),
@@ -49,7 +51,9 @@ fn trend(language: Language, it: &Standing) -> Vec<Block> {
         let none = of(language, "There is no score yet.", "Il n’y a pas encore de pointage.");
         return [blocks, vec![Block::Text(none.to_owned())]].concat();
     };
-    let (from, to) = (date(language, first.0), date(language, last.0));
+    // Scores are kept by days in UTC.
+    let day = |at| date(language, &Zone::UTC, at);
+    let (from, to) = (day(first.0), day(last.0));
     if first.0.day() == last.0.day() {
         let (score, day) = (first.1, to);
         blocks.push(Block::Text(say!(
@@ -118,7 +122,7 @@ fn frameworks(language: Language, it: &Standing) -> Vec<Block> {
 }
 
 fn quarter(language: Language, it: &Standing) -> Vec<Block> {
-    let since = date(language, it.now.plus_days(-QUARTER_DAYS));
+    let since = date(language, &it.zone, it.now.plus_days(-QUARTER_DAYS));
     let mut items = Vec::new();
     items.extend(summary::score_change(language, it));
     let q = &it.quarter;
@@ -197,6 +201,7 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
             .to_owned(),
         ));
     } else {
+        let zone = &it.zone;
         let row = |it: &OpenRisk| {
             let exposure = it.risk.dollar_impact;
             let unverified = of(language, "not verified lately", "non vérifié récemment");
@@ -204,7 +209,7 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
             vec![
                 if it.risk.verified { title.clone() } else { format!("{title} ({unverified})") },
                 severity(language, it.risk.severity).to_owned(),
-                date(language, it.opened_at),
+                date(language, zone, it.opened_at),
                 exposure.map_or_else(
                     || of(language, "unknown", "inconnue").to_owned(),
                     |it| dollars(language, it),
@@ -263,12 +268,13 @@ fn accepted(language: Language, it: &Standing) -> Vec<Block> {
         "{n} pour un temps, hors du nombre des risques ouverts. Cela ne change aucun pointage\u{a0}: ce qui ne va pas \
          compte toujours."
     );
+    let zone = &it.zone;
     let row = |it: &OpenRisk| {
         let said = it.accepted.as_ref();
         vec![
             it.risk.title.clone(),
             severity(language, it.risk.severity).to_owned(),
-            said.map_or_else(String::new, |it| date(language, it.until)),
+            said.map_or_else(String::new, |it| date(language, zone, it.until)),
             said.map_or_else(String::new, |Acceptance { by, reason, .. }| {
                 say!(language, "{by}: {reason}", "{by}\u{a0}: {reason}")
             }),

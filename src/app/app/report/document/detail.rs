@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::language::{counted, date, heading, health, minute, number, of, say, severity, status};
 use super::standing::{ControlStanding, SourceStanding, Standing};
+use crate::clock::zone::Zone;
 use crate::paper::signature::PublicKey;
 use crate::paper::{Block, Column, Language, Table};
 
@@ -70,7 +71,7 @@ pub(super) fn unassessed(language: Language, it: &Standing) -> Vec<Block> {
     blocks
 }
 
-pub(super) fn sources(language: Language, all: &[SourceStanding]) -> Vec<Block> {
+pub(super) fn sources(language: Language, zone: &Zone, all: &[SourceStanding]) -> Vec<Block> {
     let heading = heading(language, "Sources", "Sources");
     if all.is_empty() {
         let none = of(
@@ -84,12 +85,12 @@ pub(super) fn sources(language: Language, all: &[SourceStanding]) -> Vec<Block> 
         let state = it
             .state
             .map_or(of(language, "On occasion", "Occasionnelle"), |it| health(language, it));
-        let at = minute(language, it.last_seen_at);
+        let at = minute(language, zone, it.last_seen_at);
         let seen = match it.declared.map(|it| it.file_observed_at) {
             None => at,
             Some(None) => say!(language, "{at}, declared current", "{at}, déclaré à jour"),
             Some(Some(file)) => {
-                let file = date(language, file);
+                let file = date(language, zone, file);
                 say!(
                     language,
                     "{at}, declared current; the file is of {file}",

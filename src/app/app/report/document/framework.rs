@@ -5,6 +5,7 @@ use super::language::{counted, date, heading, number, of, percent, say, status};
 use super::standing::SourceStanding;
 use super::{Front, Letterhead, detail};
 use crate::app::report::framework::{FrameworkReport, ReportedRequirement};
+use crate::clock::zone::Zone;
 use crate::engine::fact::{RowDecision, RowDecisionKind, Status};
 use crate::engine::framework::FrameworkId;
 use crate::engine::readiness::sprs_lost;
@@ -68,12 +69,13 @@ pub(super) fn paper(
             blocks.extend(sprs(language, it));
         }
     }
-    blocks.extend(detail::sources(language, sources));
+    blocks.extend(detail::sources(language, &it.zone, sources));
     blocks.extend(detail::reading(language));
     Front {
         language,
         letterhead,
         now: it.now,
+        zone: &it.zone,
         title: kind.title(language).to_owned(),
         subject: it.client.name.clone(),
         details: vec![version],
@@ -150,7 +152,7 @@ fn requirements(language: Language, it: &FrameworkReport) -> Table {
             row.title.clone(),
             status(language, requirement.outcome.status).to_owned(),
             score(requirement),
-            because(language, requirement),
+            because(language, &it.zone, requirement),
         ]
     };
     Table {
@@ -179,15 +181,15 @@ fn readable(language: Language, it: &ReportedRequirement) -> Vec<String> {
 }
 
 /// What keeps a requirement from being compliant, and what a person decided about it.
-fn because(language: Language, it: &ReportedRequirement) -> String {
+fn because(language: Language, zone: &Zone, it: &ReportedRequirement) -> String {
     let mut all = readable(language, it);
-    all.extend(it.decision.as_ref().map(|it| decision(language, it)));
+    all.extend(it.decision.as_ref().map(|it| decision(language, zone, it)));
     if all.is_empty() { "–".to_owned() } else { all.join(". ") }
 }
 
-fn decision(language: Language, it: &RowDecision) -> String {
+fn decision(language: Language, zone: &Zone, it: &RowDecision) -> String {
     let RowDecision { reason, by, at, .. } = it;
-    let at = date(language, *at);
+    let at = date(language, zone, *at);
     match &it.kind {
         RowDecisionKind::OutOfScope => say!(
             language,
@@ -212,7 +214,7 @@ fn applicability(language: Language, it: &FrameworkReport) -> Table {
             row.reference.clone(),
             row.title.clone(),
             if applies { of(language, "Yes", "Oui") } else { of(language, "No", "Non") }.to_owned(),
-            justification(language, requirement, applies),
+            justification(language, &it.zone, requirement, applies),
             status(language, requirement.outcome.status).to_owned(),
             if controls.is_empty() { "–".to_owned() } else { controls },
         ]
@@ -231,8 +233,13 @@ fn applicability(language: Language, it: &FrameworkReport) -> Table {
 }
 
 /// Why a control of the standard applies or does not, and what is missing.
-fn justification(language: Language, it: &ReportedRequirement, applies: bool) -> String {
-    let decided = it.decision.as_ref().map(|it| decision(language, it));
+fn justification(
+    language: Language,
+    zone: &Zone,
+    it: &ReportedRequirement,
+    applies: bool,
+) -> String {
+    let decided = it.decision.as_ref().map(|it| decision(language, zone, it));
     if !applies {
         return decided.unwrap_or_else(|| {
             of(

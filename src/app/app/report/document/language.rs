@@ -1,6 +1,7 @@
 //! What both languages of a document say, side by side: a text without its translation does not compile.
 
 use crate::clock::Time;
+use crate::clock::zone::Zone;
 use crate::engine::fact::Status;
 use crate::engine::severity::Severity;
 use crate::paper::{Block, Language, N_PARTS};
@@ -58,12 +59,11 @@ pub(super) fn percent(language: Language, share: u8) -> String {
     say!(language, "{share}%", "{share}\u{a0}%")
 }
 
-/// A day in UTC: `November 27, 2026` or `27 novembre 2026`.
-pub(super) fn date(language: Language, at: Time) -> String {
-    let text = at.to_string();
-    let number = |from: usize, to: usize| text[from..to].parse::<usize>().unwrap_or(1);
-    let (year, month, day) = (&text[..4], number(5, 7), number(8, 10));
-    let (english, french) = MONTHS[(month - 1) % MONTHS.len()];
+/// The day there: `November 27, 2026` or `27 novembre 2026`.
+pub(super) fn date(language: Language, zone: &Zone, at: Time) -> String {
+    let local = zone.local(at).day();
+    let (year, month, day) = (local.year(), local.month(), local.day());
+    let (english, french) = MONTHS[usize::try_from(month - 1).unwrap_or(0)];
     match language {
         Language::English => format!("{english} {day}, {year}"),
         Language::French if day == 1 => format!("1er {french} {year}"),
@@ -71,16 +71,13 @@ pub(super) fn date(language: Language, at: Time) -> String {
     }
 }
 
-/// A day with hours and minutes in UTC.
-pub(in crate::app::report) fn minute(language: Language, at: Time) -> String {
-    let (day, text) = (date(language, at), at.to_string());
-    let (hours, minutes) = (&text[11..13], &text[14..16]);
+/// The day there with hours and minutes, and how far clocks are from UTC.
+pub(in crate::app::report) fn minute(language: Language, zone: &Zone, at: Time) -> String {
+    let (day, local) = (date(language, zone, at), zone.local(at));
+    let ((hours, minutes), offset) = (local.hours_and_minutes(), local.offset());
     match language {
-        Language::English => format!("{day}, {hours}:{minutes} UTC"),
-        Language::French => {
-            let hours = hours.strip_prefix('0').unwrap_or(hours);
-            format!("{day}, {hours}\u{a0}h\u{a0}{minutes} UTC")
-        }
+        Language::English => format!("{day}, {hours:02}:{minutes:02} {offset}"),
+        Language::French => format!("{day}, {hours}\u{a0}h\u{a0}{minutes:02} {offset}"),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::blocking;
 use crate::clock::Time;
+use crate::clock::zone::Zone;
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::ClientId;
@@ -60,6 +61,7 @@ struct Front<'a> {
     language: Language,
     letterhead: &'a Letterhead,
     now: Time,
+    zone: &'a Zone,
     title: String,
     subject: String,
     /// Lines below the title, before those that every document has.
@@ -69,8 +71,8 @@ struct Front<'a> {
 impl Front<'_> {
     /// The document with these blocks. It ends with how to check its signature.
     fn paper(self, mut blocks: Vec<Block>, key: PublicKey) -> Paper {
-        let Self { language, letterhead, now, title, subject, mut details } = self;
-        let at = minute(language, now);
+        let Self { language, letterhead, now, zone, title, subject, mut details } = self;
+        let at = minute(language, zone, now);
         details.push(say!(language, "As of {at}", "En date du {at}"));
         details.push(match &letterhead.name {
             Some(provider) => say!(language, "Prepared by {provider}", "Préparé par {provider}"),
@@ -85,7 +87,7 @@ impl Front<'_> {
             author,
             details,
             created: now,
-            date: date(language, now),
+            date: date(language, zone, now),
             logo: letterhead.logo.clone(),
             blocks,
         }

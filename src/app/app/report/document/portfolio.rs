@@ -34,6 +34,7 @@ pub(super) fn paper(
         language,
         letterhead,
         now: it.now,
+        zone: &it.zone,
         title: of(language, "Portfolio report", "Rapport de portefeuille").to_owned(),
         subject: n_clients(language, it.clients.len()),
         details: Vec::new(),
@@ -228,7 +229,7 @@ fn signed(step: i16) -> String {
 }
 
 fn quarter(language: Language, it: &PortfolioStanding) -> Vec<Block> {
-    let since = date(language, it.now.plus_days(-QUARTER_DAYS));
+    let since = date(language, &it.zone, it.now.plus_days(-QUARTER_DAYS));
     let moved = |line: &ClientLine| line.moved(it.now);
     let count = |is_it: &dyn Fn(i16) -> bool| {
         it.clients.iter().filter_map(moved).filter(|step| is_it(*step)).count()

@@ -10,6 +10,7 @@ use crate::app::report::portfolio::{is_active, require_reportable};
 use crate::app::report::walk::Mark;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
+use crate::clock::zone::Zone;
 use crate::engine::posture::Score;
 use crate::error::Result;
 use crate::page::PULL_LIMIT_MAX;
@@ -21,6 +22,7 @@ const N_DAYS: u32 = 92;
 
 pub(super) struct PortfolioStanding {
     pub(super) now: Time,
+    pub(super) zone: Zone,
     /// Lowest score first, those without one last. Ties are ordered by name.
     pub(super) clients: Vec<ClientLine>,
 }
@@ -94,7 +96,7 @@ impl App {
         }
         let score = |it: &ClientLine| it.score.as_ref().map_or(u8::MAX, |it| it.overall);
         clients.sort_by_cached_key(|it| (score(it), it.name.to_lowercase(), it.name.clone()));
-        Ok(PortfolioStanding { now, clients })
+        Ok(PortfolioStanding { now, zone: self.time_zone(), clients })
     }
 
     fn client_line(&self, rows: &ClientSnapshot, client: &Client, now: Time) -> Result<ClientLine> {

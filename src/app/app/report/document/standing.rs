@@ -11,6 +11,7 @@ use crate::app::report::log::LogPart;
 use crate::app::report::posture::{RiskOrder, page_open_risks, page_risks};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
+use crate::clock::zone::Zone;
 use crate::engine::catalog::Control;
 use crate::engine::fact::Status;
 use crate::engine::framework::{Framework, FrameworkId, Level};
@@ -40,6 +41,7 @@ const N_CHANGES_MAX: usize = 1_000_000;
 pub(super) struct Standing {
     pub(super) client: Arc<Client>,
     pub(super) now: Time,
+    pub(super) zone: Zone,
     /// `None` until the first valid observation or attestation.
     pub(super) score: Option<Score>,
     /// In percent.
@@ -161,7 +163,7 @@ impl App {
         language: Language,
     ) -> Result<Standing> {
         let report = self.client_report(rows)?;
-        let now = report.now;
+        let (now, zone) = (report.now, self.time_zone_of(client.id));
         let since = now.plus_days(-QUARTER_DAYS);
         let mut days: Vec<_> = rows.list_days(TREND_DAYS)?;
         days.reverse();
@@ -188,6 +190,7 @@ impl App {
         Ok(Standing {
             client,
             now,
+            zone,
             score: rows.find_score()?.map(|it| it.score),
             coverage: coverage(&report.catalog, &report.controls),
             days,

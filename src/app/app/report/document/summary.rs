@@ -3,6 +3,7 @@
 use super::language::{counted, date, dollars, heading, number, of, percent, say};
 use super::standing::{FrameworkStanding, QUARTER_DAYS, Standing};
 use crate::app::report::posture::COVERAGE_MIN;
+use crate::clock::zone::Zone;
 use crate::engine::posture::ExpectedLoss;
 use crate::paper::{Block, Figure, Language};
 
@@ -108,7 +109,7 @@ fn score(language: Language, it: &Standing) -> String {
 pub(super) fn score_change(language: Language, it: &Standing) -> Option<String> {
     let now = it.score.as_ref()?.overall;
     let (at, before) = it.quarter.start?;
-    let day = date(language, at);
+    let day = date(language, &Zone::UTC, at);
     let is_shorter = it.now.plus_days(-QUARTER_DAYS) <= at;
     let step = now.abs_diff(before);
     let points = counted(language, step.into(), ["point", "points"], ["point", "points"]);

@@ -153,10 +153,10 @@ impl App {
         &self,
         by: &Caller,
         id: ReportScheduleId,
-        change: impl FnOnce() -> Result<ScheduleChange>,
+        change: impl FnOnce(Option<ClientId>) -> Result<ScheduleChange>,
     ) -> Result<ReportSchedule> {
-        self.get_report_schedule(by, id).await?;
-        let change = change()?;
+        let client = self.get_report_schedule(by, id).await?.client;
+        let change = change(client)?;
         change.recipients.as_deref().map_or(Ok(()), check_recipients)?;
         change.rhythm.as_ref().map_or(Ok(()), rhythm::check)?;
         let now = self.clock.now();

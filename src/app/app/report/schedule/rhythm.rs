@@ -1,15 +1,12 @@
 //! When a schedule is due next: in its own time zone, over changes of the clock and months of any length.
 
-use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
-use jiff::tz::TimeZone;
 
 use crate::clock::Time;
+use crate::clock::zone::{ZONE_RULE, Zone};
 use crate::error::{Error, Result};
 use crate::store::global::report::schedule::{Period, Rhythm};
 
-/// Longer names of time zones are refused.
-const ZONE_CHARS_MAX: usize = 64;
 /// Due times that passed are counted up to this.
 pub const N_MISSED_MAX: u32 = 1_000;
 /// A quarter has no more days. The day after the last day looked at is due at the latest.
@@ -30,15 +27,8 @@ pub(super) fn check(it: &Rhythm) -> Result<()> {
     zone(it).map(drop)
 }
 
-fn zone(it: &Rhythm) -> Result<TimeZone> {
-    let bad = || {
-        let rule = "must be a time zone of the IANA database, such as Europe/Paris or UTC";
-        Error::invalid_field("when.timeZone", rule)
-    };
-    if ZONE_CHARS_MAX < it.zone.len() {
-        return Err(bad());
-    }
-    TimeZone::get(&it.zone).map_err(|_| bad())
+pub(super) fn zone(it: &Rhythm) -> Result<Zone> {
+    Zone::named(&it.zone).ok_or_else(|| Error::invalid_field("when.timeZone", ZONE_RULE))
 }
 
 /// The first due time after `after`. An hour that the clock skips is due at the one after; one that comes twice, the first
@@ -48,14 +38,12 @@ fn zone(it: &Rhythm) -> Result<TimeZone> {
 /// `Invalid` if this host does not know the time zone any more; `Internal` at the end of time.
 pub(super) fn next(it: &Rhythm, after: Time) -> Result<Time> {
     let zone = zone(it)?;
-    let moment = Timestamp::from_microsecond(after.micros()).map_err(Error::internal)?;
-    let mut day = moment.to_zoned(zone.clone()).date();
+    let mut day = zone.local(after).day();
     for _ in 0..=N_DAYS {
         if is_due_on(it, day) {
             let hour = i8::try_from(it.hour).unwrap_or(0);
             let at = DateTime::from_parts(day, jiff::civil::time(hour, 0, 0, 0));
-            let at = zone.to_ambiguous_timestamp(at).compatible().map_err(Error::internal)?;
-            let at = Time::from_micros(at.as_microsecond());
+            let at = zone.moment(at)?;
             if after < at {
                 return Ok(at);
             }

@@ -3,6 +3,7 @@
 use crate::app::report::document::Document;
 use crate::app::report::document::language::{minute, say};
 use crate::clock::Time;
+use crate::clock::zone::Zone;
 use crate::paper::Language;
 use crate::store::global::report::schedule::{Period, ReportSchedule, Rhythm};
 
@@ -23,8 +24,9 @@ pub(super) fn text(
     link: Option<&str>,
     (slot, now): (Time, Time),
 ) -> String {
-    let language = schedule.language;
-    let (title, at) = (&document.name, minute(language, now));
+    let (language, zone) = (schedule.language, Zone::named(&schedule.rhythm.zone));
+    let zone = zone.unwrap_or_default();
+    let (title, at) = (&document.name, minute(language, &zone, now));
     let mut parts = vec![
         say!(language, "{title}, as of {at}", "{title}, en date du {at}"),
         document.summary.join(" "),
@@ -36,7 +38,7 @@ pub(super) fn text(
         ),
     ];
     if schedule.next.n_missed != 0 {
-        let (due, n) = (minute(language, slot), schedule.next.n_missed);
+        let (due, n) = (minute(language, &zone, slot), schedule.next.n_missed);
         parts.push(say!(
             language,
             "This report was due on {due}. Due times that passed since then without a message of their own: {n}.",

@@ -15,12 +15,13 @@ use crate::api::wire::input::{ClientIds, Words};
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made, Null};
-use crate::api::wire::view::{ScopeView, Uid, When};
+use crate::api::wire::view::{End, ScopeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::access::key::{GRACE_S, KeyChange, NewKey};
 use crate::auth::key::KeyText;
 use crate::auth::keyring::HeldKey;
+use crate::clock::zone::Zone;
 use crate::error::{Error, Result};
 use crate::id::KeyId;
 use crate::store::global::key::Scope;
@@ -110,7 +111,7 @@ pub struct NewKeyBody {
     per_day: Option<u32>,
     /// Null or absent: the key does not expire.
     #[serde(default)]
-    expires_at: Null<When>,
+    expires_at: Null<End>,
     /// The label under which the key's assets and facts are stored. It cannot be changed later. Default: the key's name.
     #[schemars(length(min = 1, max = 200))]
     #[serde(default, deserialize_with = "present")]
@@ -124,14 +125,14 @@ example!(NewKeyBody, {
 });
 
 impl NewKeyBody {
-    fn new_key(self) -> NewKey {
+    fn new_key(self, zone: &Zone) -> NewKey {
         NewKey {
             name: self.name,
             scopes: scopes(self.scopes),
             clients: self.client_ids.map(|it| it.0).unwrap_or_default(),
             networks: self.networks.unwrap_or_default(),
             quota: [self.per_minute, self.per_hour, self.per_day],
-            expires_at: self.expires_at.0.map(|it| it.0),
+            expires_at: self.expires_at.0.map(|it| it.0.at(zone)),
             source: self.source,
         }
     }
@@ -175,7 +176,7 @@ pub struct KeyBody {
     #[serde(deserialize_with = "present")]
     per_day: Option<u32>,
     /// Null: the key does not expire.
-    expires_at: Change<When>,
+    expires_at: Change<End>,
     /// Not documented, because it cannot change. It is read so that the error can say why.
     #[schemars(skip)]
     #[serde(deserialize_with = "present")]
@@ -185,7 +186,7 @@ pub struct KeyBody {
 example!(KeyBody, {"perMinute": 120, "expiresAt": "2027-01-01T00:00:00Z"});
 
 impl KeyBody {
-    fn change(self) -> Result<KeyChange> {
+    fn change(self, zone: &Zone) -> Result<KeyChange> {
         if self.source.is_some() {
             let rule = "cannot be changed, because assets are stored under it; issue another key";
             return Err(Error::invalid_field("source", rule));
@@ -196,7 +197,7 @@ impl KeyBody {
             clients: self.client_ids.map(|it| it.0),
             networks: self.networks,
             quota: [self.per_minute, self.per_hour, self.per_day],
-            expires_at: self.expires_at.0.map(|it| it.map(|it| it.0)),
+            expires_at: self.expires_at.0.map(|it| it.map(|it| it.0.at(zone))),
         })
     }
 }
@@ -242,7 +243,7 @@ impl Keys {
         by: By<Administer>,
         body: Body<NewKeyBody>,
     ) -> Result<Made<KeyView>, Failure> {
-        let new = body.read()?.new_key();
+        let new = body.read()?.new_key(&web.app.time_zone());
         let (held, text) = web.app.issue_key(&by.0, new).await?;
         Ok(Made::Added(KeyView::of(&web.app, &held, Some(&text))))
     }
@@ -258,7 +259,7 @@ impl Keys {
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
         body: Body<KeyBody>,
     ) -> Result<Data<KeyView>, Failure> {
-        let change = || body.read()?.change();
+        let change = || body.read()?.change(&web.app.time_zone());
         let held = web.app.change_key(&by.0, key_id.read()?, change).await?;
         Ok(Data::of(&KeyView::of(&web.app, &held, None)))
     }

@@ -19,9 +19,9 @@ use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Made, Null, Rendered};
 use crate::api::wire::upload::{FileBody, Received};
-use crate::api::wire::view::{Free, Uid, When};
+use crate::api::wire::view::{End, Free, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::client::settings::{Defaults, Settings};
+use crate::app::App;
 use crate::app::decision::client::ClientChange;
 use crate::app::decision::client_list::{LIST_BYTES_MAX, ListOutcome};
 use crate::auth::caller::Caller;
@@ -83,7 +83,7 @@ impl ManagedClientView {
         client: &Client,
         references: Vec<ExternalReference>,
         hold: Option<StatementRecord>,
-        defaults: &Defaults,
+        app: &App,
     ) -> Self {
         Self {
             id: Uid::of(client.id.as_bytes()),
@@ -91,7 +91,7 @@ impl ManagedClientView {
             industry: client.industry.clone().into(),
             employee_count: client.employee_count.into(),
             active: client.state == ClientState::Active,
-            settings: Free(Settings::of(&client.settings).effective(defaults)),
+            settings: Free(app.effective_settings(client)),
             external_references: ReferenceView::all(references),
             hold: hold.map(HoldView::of).into(),
             created_at: When(client.created_at),
@@ -187,7 +187,7 @@ impl From<ClientBody> for ClientChange {
 async fn shown(web: &Web, caller: &Caller, client: &Client) -> Result<ManagedClientView> {
     let references = web.app.references(caller, client.id, Referenced::Client).await?;
     let hold = web.app.find_holds(vec![client.id]).await?.remove(&client.id);
-    Ok(ManagedClientView::of(client, references, hold, &web.app.options.settings))
+    Ok(ManagedClientView::of(client, references, hold, &web.app))
 }
 
 /// A hold to place.
@@ -199,7 +199,7 @@ pub struct HoldBody {
     reason: String,
     /// When it ends by itself. Default: it does not.
     #[serde(default, deserialize_with = "present")]
-    until: Option<When>,
+    until: Option<End>,
 }
 
 example!(HoldBody, {"reason": "Litigation, case 4711"});
@@ -291,14 +291,13 @@ impl ManagedClients {
         let directory = &web.app.clients.directory;
         let mut all = name.0.map_or_else(|| directory.list(), |it| directory.list_named(&it.text));
         all.retain(|it| it.state != ClientState::Erasing && by.0.may_reach(it.id));
-        let defaults = &web.app.options.settings;
         let Page { items, total, cut } = Page::of(all.into_iter(), cut);
         let about = items.iter().map(|it| (it.id, Referenced::Client)).collect();
         let references = web.app.references_of(&by.0, about).await?;
         let mut holds = web.app.find_holds(items.iter().map(|it| it.id).collect()).await?;
         let both = items.into_iter().zip(references);
         let views = both.map(|(it, references)| {
-            ManagedClientView::of(&it, references, holds.remove(&it.id), defaults)
+            ManagedClientView::of(&it, references, holds.remove(&it.id), &web.app)
         });
         let page = Page { items: views.collect(), total, cut };
         Ok(reply::PageReply::rendered(Rendered::page(&page)))
@@ -386,7 +385,8 @@ impl ManagedClients {
     ) -> Result<Data<ManagedClientView>, Failure> {
         let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let HoldBody { reason, until } = body.read()?;
-        web.app.place_hold(&by.0, &rows, reason, until.map(|it| it.0)).await?;
+        let until = until.map(|it| it.0.at(&web.app.time_zone_of(client.id)));
+        web.app.place_hold(&by.0, &rows, reason, until).await?;
         Ok(Data::of(&shown(&web, &by.0, &client).await?))
     }
 

@@ -165,8 +165,7 @@ impl ExportSource {
             ExportPart::Client => {
                 let references = rows.list_references(Referenced::Client)?;
                 let hold = rows.find_hold(app.clock.now())?;
-                let defaults = &app.options.settings;
-                let view = ManagedClientView::of(client, references, hold, defaults);
+                let view = ManagedClientView::of(client, references, hold, app);
                 self.put(written, "client", &view);
             }
             ExportPart::Scores => {

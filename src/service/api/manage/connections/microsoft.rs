@@ -17,10 +17,11 @@ use crate::api::wire::file::Attachment;
 use crate::api::wire::param::{Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::When;
+use crate::api::wire::view::{End, When};
 use crate::api::{Group, Web};
 use crate::app::connect::credential::{MicrosoftAppState, NextCertificate, missing_app};
 use crate::app::connect::microsoft::{AppChange, AppTest, NewAppKey, NewMicrosoftApp};
+use crate::clock::zone::Zone;
 use crate::connect::kind::{FieldRule, is_id};
 use crate::connect::microsoft::Cloud;
 use crate::connect::microsoft::check::Found;
@@ -111,7 +112,7 @@ pub struct AppBody {
     client_secret: Option<String>,
     /// When the client secret expires.
     #[serde(default, deserialize_with = "present")]
-    secret_expires_at: Option<When>,
+    secret_expires_at: Option<End>,
 }
 
 example!(AppBody, {
@@ -166,11 +167,11 @@ impl AppChangeBody {
 }
 
 impl AppBody {
-    fn new_app(self) -> Result<NewMicrosoftApp> {
+    fn new_app(self, zone: &Zone) -> Result<NewMicrosoftApp> {
         let refused = |field: &'static str, rule: &str| Err(Error::invalid_field(field, rule));
         let (app_id, tenant) = (app_id(&self.app_id)?, tenant(&self.tenant)?);
         let cloud = cloud(self.cloud.as_deref())?;
-        let expires_at = self.secret_expires_at.map(|it| it.0);
+        let expires_at = self.secret_expires_at.map(|it| it.0.at(zone));
         let key = match (self.certificate_pem, self.key_pem, self.client_secret) {
             (None, None, None) => NewAppKey::Generated,
             (Some(certificate_pem), Some(key_pem), None) => {
@@ -312,7 +313,7 @@ impl MicrosoftAppOperations {
         by: By<Administer>,
         body: Body<AppBody>,
     ) -> Result<Data<AppView>, Failure> {
-        let new = body.read()?.new_app()?;
+        let new = body.read()?.new_app(&web.app.time_zone())?;
         Ok(Data::of(&AppView::from(web.app.set_microsoft_app(&by.0, new).await?)))
     }
 

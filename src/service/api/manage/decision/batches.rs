@@ -17,10 +17,11 @@ use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Accepted, Data, Null, PageReply, Rendered};
 use crate::api::wire::view::{
-    AttestedStatusView, BatchMemberStateView, BatchStateView, Decision, DecisionWord, StatusView,
-    Uid, When,
+    AttestedStatusView, BatchMemberStateView, BatchStateView, Decision, DecisionWord, End,
+    StatusView, Uid, When,
 };
 use crate::api::{Group, Web};
+use crate::app::App;
 use crate::app::decision::batch::{Chosen, Member, NewBatch, Progress, Trial};
 use crate::auth::caller::Caller;
 use crate::engine::catalog::Catalog;
@@ -51,7 +52,7 @@ pub struct BatchBody {
     reason: String,
     /// As of a statement about one client. Required with `acceptance`.
     #[serde(default, deserialize_with = "present")]
-    until: Option<When>,
+    until: Option<End>,
     /// Who says it. Default: the caller. If a user or key names another person, both are recorded. The operator must send it.
     #[schemars(length(min = 1, max = 200))]
     #[serde(default, deserialize_with = "present")]
@@ -102,7 +103,7 @@ example!(BatchBody, {
 });
 
 impl BatchBody {
-    fn batch(self, caller: &Caller, catalog: &Catalog) -> Result<NewBatch> {
+    fn batch(self, caller: &Caller, app: &App) -> Result<NewBatch> {
         let Self { client_ids, tag, attestation, decision, acceptance, reason, until, by } = self;
         let required = |field| move || Error::invalid_field(field, "is required");
         let chosen = match (client_ids, tag) {
@@ -113,7 +114,9 @@ impl BatchBody {
                 return Err(Error::invalid_field("tag", "give either clientIds or tag"));
             }
         };
-        let until = until.map(|it| it.0);
+        let catalog = &app.catalog();
+        // All clients get the same moment.
+        let until = until.map(|it| it.0.at(&app.time_zone()));
         let code = |field: &str, code: &str| {
             let known = catalog.get_control(code).map(|it| it.code.clone());
             known.map_err(|it| Error::invalid_field(field, it.message().to_owned()))
@@ -347,7 +350,7 @@ impl Batches {
         by: By<Decide>,
         body: Body<BatchBody>,
     ) -> Result<Data<Vec<TrialView>>, Failure> {
-        let new = body.read()?.batch(&by.0, &web.app.catalog())?;
+        let new = body.read()?.batch(&by.0, &web.app)?;
         let trials = web.app.try_batch(&by.0, new).await?;
         Ok(Data::of(&trials.into_iter().map(TrialView::of).collect()))
     }
@@ -364,7 +367,7 @@ impl Batches {
         by: By<Decide>,
         body: Body<BatchBody>,
     ) -> Result<Accepted<ProgressView>, Failure> {
-        let new = body.read()?.batch(&by.0, &web.app.catalog())?;
+        let new = body.read()?.batch(&by.0, &web.app)?;
         Ok(Accepted(ProgressView::of(&web.app.begin_batch(&by.0, new).await?)))
     }
 

@@ -18,12 +18,13 @@ use crate::api::wire::param::{self, Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::{
-    AttestedStatusView, DeciderView, SeverityView, StatusView, Uid, When,
+    AttestedStatusView, DeciderView, End, SeverityView, StatusView, Uid, When,
 };
 use crate::api::{Group, Web};
 use crate::app::decision::Said;
 use crate::app::decision::control::{ControlState, NewAttestation};
 use crate::auth::caller::Caller;
+use crate::clock::zone::Zone;
 use crate::engine::catalog::{Catalog, Control};
 use crate::engine::framework::Framework;
 use crate::error::{Error, Result};
@@ -140,7 +141,7 @@ pub struct AttestationBody {
     /// At most three years from now. Default: as long as an observation of the control counts. `not_applicable` does not
     /// expire by default.
     #[serde(default, deserialize_with = "present")]
-    until: Option<When>,
+    until: Option<End>,
     /// The attestation counts even while a technical observation is valid. Requires `until`.
     #[serde(default, rename = "override", deserialize_with = "present")]
     overrides: Option<bool>,
@@ -159,7 +160,7 @@ example!(AttestationBody, {
 });
 
 impl AttestationBody {
-    fn attestation(self, caller: &Caller) -> Result<Said<NewAttestation>> {
+    fn attestation(self, caller: &Caller, zone: &Zone) -> Result<Said<NewAttestation>> {
         let Self { status, reason, evidence, evidence_id, until, overrides, by } = self;
         let required = |field| move || Error::invalid_field(field, "is required");
         let Some(AttestedStatusView(status)) = status.0 else {
@@ -178,7 +179,7 @@ impl AttestationBody {
             reason: reason.ok_or_else(required("reason"))?,
             evidence,
             evidence_id: evidence_id.map(|it| it.0),
-            until: until.map(|it| it.0),
+            until: until.map(|it| it.0.at(zone)),
             overrides: overrides.unwrap_or(false),
             by: caller.author(by),
         }))
@@ -284,10 +285,10 @@ impl ManagedControls {
         #[oai(name = "controlCode")] control_code: Path<Raw<Text>>,
         body: Body<AttestationBody>,
     ) -> Result<Data<ClientControlView>, Failure> {
-        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let code = control_code.0.text.to_ascii_uppercase();
         web.app.catalog().get_control(&code)?;
-        match body.read()?.attestation(&by.0)? {
+        match body.read()?.attestation(&by.0, &web.app.time_zone_of(client.id))? {
             Said::Stated(new) => web.app.attest_control(&rows, &code, new).await?,
             Said::Withdrawn { reason } => {
                 let author = by.0.own_author();

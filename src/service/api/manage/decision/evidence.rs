@@ -16,11 +16,12 @@ use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply;
 use crate::api::wire::reply::{Gone, Made, Null, Rendered};
-use crate::api::wire::view::{Uid, When};
+use crate::api::wire::view::{End, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::assessment::evidence::{NewEvidence, register};
 use crate::app::decision::evidence::Entered;
 use crate::auth::caller::Caller;
+use crate::clock::zone::Zone;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::page::Page;
@@ -94,7 +95,7 @@ pub struct EvidenceBody {
     sha256: Option<Sha256Text>,
     /// When it expires. Default: it does not expire.
     #[serde(default, deserialize_with = "present")]
-    valid_until: Option<When>,
+    valid_until: Option<End>,
     /// Who adds it. Default: the caller. If a user or key names another person, both are recorded. The operator
     /// must send it.
     #[schemars(length(min = 1, max = 200))]
@@ -111,14 +112,14 @@ example!(EvidenceBody, {
 });
 
 impl EvidenceBody {
-    fn new_evidence(self, caller: &Caller) -> Result<NewEvidence> {
+    fn new_evidence(self, caller: &Caller, zone: &Zone) -> Result<NewEvidence> {
         let required = || Error::invalid_field("by", "is required");
         Ok(NewEvidence {
             control: self.control_code.to_ascii_uppercase(),
             title: self.title,
             reference: self.reference,
             sha256: self.sha256.map(|it| it.0),
-            valid_until: self.valid_until.map(|it| it.0),
+            valid_until: self.valid_until.map(|it| it.0.at(zone)),
             by: caller.signature(self.by)?.ok_or_else(required)?,
         })
     }
@@ -168,8 +169,8 @@ impl Register {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         body: Body<EvidenceBody>,
     ) -> Result<Made<EvidenceView>, Failure> {
-        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let new = body.read()?.new_evidence(&by.0)?;
+        let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let new = body.read()?.new_evidence(&by.0, &web.app.time_zone_of(client.id))?;
         Ok(match web.app.add_evidence(&rows, new).await? {
             Entered::Added(it) => Made::Added(EvidenceView::of(it)),
             Entered::Renewed(it) => Made::Known(EvidenceView::of(it)),

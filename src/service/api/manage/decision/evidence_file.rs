@@ -19,7 +19,7 @@ use crate::api::{Group, Web};
 use crate::app::assessment::evidence::NewEvidence;
 use crate::app::decision::evidence::Entered;
 use crate::app::decision::evidence_file::{EVIDENCE_FILE_BYTES_MAX, NewFile};
-use crate::clock::Time;
+use crate::clock::zone::Deadline;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::store::ClientSnapshot;
@@ -53,7 +53,7 @@ impl EvidenceFiles {
         title: Query<Option<Raw<Text>>>,
         /// Where else it is kept. Default: the file's name.
         reference: Query<Option<Raw<Text>>>,
-        /// When it expires: a date-time, or a date, which means the end of that day in UTC. Default: it does not expire.
+        /// When it expires: a date-time, or a date, which means the end of that day in the client's time zone. Default: it does not expire.
         #[oai(name = "validUntil")]
         valid_until: Query<Option<Raw<Text>>>,
         /// Who adds it. Default: the caller. If a user or key names another person, both are recorded. The operator must send
@@ -68,15 +68,18 @@ impl EvidenceFiles {
         };
         let name = required("fileName", text(file_name.0.0))?;
         let control = required("controlCode", text(control_code.0.0))?;
+        let until = text(valid_until.0).map(|it| end("validUntil", &it)).transpose()?;
         let new = NewEvidence {
             control: control.to_ascii_uppercase(),
             title: text(title.0).unwrap_or_else(|| name.clone()),
             reference: text(reference.0).unwrap_or_else(|| name.clone()),
             sha256: None,
-            valid_until: text(valid_until.0).map(|it| moment("validUntil", &it)).transpose()?,
+            valid_until: None,
             by: required("by", by.0.signature(text(signed.0))?)?,
         };
-        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let zone = web.app.time_zone_of(client.id);
+        let new = NewEvidence { valid_until: until.map(|it| it.at(&zone)), ..new };
         let upload = file.receive(&web.app, &by.0, EVIDENCE_FILE_BYTES_MAX).await?;
         let file = NewFile { name, content: upload.reader()?, n_bytes: upload.n_bytes() };
         Ok(match web.app.add_evidence_file(&rows, new, file).await? {
@@ -115,10 +118,9 @@ impl EvidenceFiles {
     }
 }
 
-fn moment(field: &str, text: &str) -> Result<Time> {
-    let whole = if text.contains('T') { text.to_owned() } else { format!("{text}T23:59:59Z") };
-    whole.parse().map_err(|_| {
+fn end(field: &str, text: &str) -> Result<Deadline> {
+    text.parse().map_err(|_| {
         let rule = "must be a date such as 2026-12-31, or a date-time such as 2026-12-31T17:00:00Z";
-        no_moment(field, &whole, rule)
+        no_moment(field, text, rule)
     })
 }

@@ -18,11 +18,12 @@ use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::{Decision, DecisionWord, StatusView, When};
+use crate::api::wire::view::{Decision, DecisionWord, End, StatusView};
 use crate::api::{Group, Web};
 use crate::app::decision::Said;
 use crate::app::decision::requirement::{NewDecision, RowState};
 use crate::auth::caller::Caller;
+use crate::clock::zone::Zone;
 use crate::engine::fact::RowDecisionKind;
 use crate::engine::framework::Framework;
 use crate::error::{Error, Result};
@@ -74,7 +75,7 @@ pub struct DecisionBody {
     evidence: Option<String>,
     /// At most three years from now. Default: one year for `attested`; `out_of_scope` does not expire.
     #[serde(default, deserialize_with = "present")]
-    until: Option<When>,
+    until: Option<End>,
     /// Who decided. Default: the caller. If a user or key names another person, both are recorded. The operator
     /// must send it.
     #[schemars(length(min = 1, max = 200))]
@@ -90,7 +91,7 @@ example!(DecisionBody, {
 });
 
 impl DecisionBody {
-    fn decision(self, caller: &Caller) -> Result<Said<NewDecision>> {
+    fn decision(self, caller: &Caller, zone: &Zone) -> Result<Said<NewDecision>> {
         let Self { decision, reason, evidence, until, by } = self;
         let required = |field| move || Error::invalid_field(field, "is required");
         let Some(DecisionWord(word)) = decision.0 else {
@@ -114,7 +115,7 @@ impl DecisionBody {
         Ok(Said::Stated(NewDecision {
             kind,
             reason: reason.ok_or_else(required("reason"))?,
-            until: until.map(|it| it.0),
+            until: until.map(|it| it.0.at(zone)),
             by: caller.author(by),
         }))
     }
@@ -176,12 +177,12 @@ impl Requirements {
         requirement: Path<Raw<Text>>,
         body: Body<DecisionBody>,
     ) -> Result<Data<ClientRequirementView>, Failure> {
-        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let catalog = web.app.catalog();
         let framework = catalog.framework_named(&framework_id.text)?;
         let (id, row) = (framework.id, framework.get_row(&requirement.text)?);
         let reference = &framework.rows[row].reference;
-        match body.read()?.decision(&by.0)? {
+        match body.read()?.decision(&by.0, &web.app.time_zone_of(client.id))? {
             Said::Stated(new) => web.app.decide_row(&rows, id, reference, new).await?,
             Said::Withdrawn { reason } => {
                 let author = by.0.own_author();

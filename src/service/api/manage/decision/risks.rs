@@ -16,12 +16,13 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Null, Rendered};
-use crate::api::wire::view::{RiskOrderView, SeverityView, SourceTypeView, Uid, When};
+use crate::api::wire::view::{End, RiskOrderView, SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::Said;
 use crate::app::decision::risk::{NewAcceptance, RiskChange};
 use crate::app::report::posture::{RiskOrder, page_open_risks};
 use crate::auth::caller::Caller;
+use crate::clock::zone::Zone;
 use crate::error::{Error, Result};
 use crate::id::RiskId;
 use crate::page::Page;
@@ -109,7 +110,7 @@ pub struct RiskBody {
     accepted: Option<bool>,
     /// When the acceptance expires, at most two years from now. The risk is shown again from then on.
     #[serde(default, deserialize_with = "present")]
-    until: Option<When>,
+    until: Option<End>,
     #[schemars(length(min = 1, max = 500))]
     #[serde(default, deserialize_with = "present")]
     reason: Option<String>,
@@ -130,7 +131,7 @@ example!(RiskBody, {
 });
 
 impl RiskBody {
-    fn change(self, caller: &Caller) -> Result<RiskChange> {
+    fn change(self, caller: &Caller, zone: &Zone) -> Result<RiskChange> {
         let Self { accepted, until, reason, by, external_references } = self;
         let references = ReferenceView::read(external_references);
         if accepted.is_none() && references.is_none() {
@@ -149,7 +150,7 @@ impl RiskBody {
             });
         }
         let required = |field| move || Error::invalid_field(field, "is required");
-        let until = until.ok_or_else(required("until"))?.0;
+        let until = until.ok_or_else(required("until"))?.0.at(zone);
         let reason = reason.ok_or_else(required("reason"))?;
         let by = caller.author(caller.signature(by)?.unwrap_or_else(|| caller.name()));
         let new = NewAcceptance { until, reason, by };
@@ -238,7 +239,7 @@ impl ManagedRisks {
         body: Body<RiskBody>,
     ) -> Result<Data<ManagedRiskView>, Failure> {
         let (client, id) = (client_id.read()?, risk_id.read::<RiskId>()?);
-        let change = || body.read()?.change(&by.0);
+        let change = || body.read()?.change(&by.0, &web.app.time_zone_of(client));
         let risk = web.app.change_risk(&by.0, client, id, change).await?;
         let references = web.app.references(&by.0, client, Referenced::Risk(id)).await?;
         Ok(Data::of(&ManagedRiskView::of(risk, references)))

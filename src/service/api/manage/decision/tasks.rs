@@ -17,11 +17,12 @@ use crate::api::wire::param::{Cursor, Id, Raw, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply::{Data, Made, Null, StretchReply};
-use crate::api::wire::view::{TaskStatusView, Uid, When};
+use crate::api::wire::view::{End, TaskStatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::task::{NewTask, TaskChange};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
+use crate::clock::zone::Zone;
 use crate::error::Result;
 use crate::id::{ClientId, RiskId, TaskId};
 use crate::page::{PULL_LIMIT_MAX, Stretch};
@@ -96,7 +97,7 @@ pub struct NewTaskBody {
     #[serde(default)]
     assignee: Null<String>,
     #[serde(default)]
-    due_at: Null<When>,
+    due_at: Null<End>,
     /// What the task is called in other systems, at most 10.
     #[schemars(length(max = 10))]
     #[serde(default, deserialize_with = "present")]
@@ -112,7 +113,7 @@ example!(NewTaskBody, {
 });
 
 impl NewTaskBody {
-    fn new_task(self) -> NewTask {
+    fn new_task(self, zone: &Zone) -> NewTask {
         NewTask {
             client: self.client_id.0,
             title: self.title,
@@ -120,7 +121,7 @@ impl NewTaskBody {
             risk: self.risk_id.0.map(|it| it.0),
             control: self.control_code.0.map(|it| it.to_ascii_uppercase()),
             assignee: self.assignee.0,
-            due_at: self.due_at.0.map(|it| it.0),
+            due_at: self.due_at.0.map(|it| it.0.at(zone)),
             references: ReferenceView::read(self.external_references).unwrap_or_default(),
         }
     }
@@ -138,7 +139,7 @@ pub struct TaskBody {
     description: Change<String>,
     #[schemars(length(max = 255))]
     assignee: Change<String>,
-    due_at: Change<When>,
+    due_at: Change<End>,
     #[serde(deserialize_with = "present")]
     status: Option<TaskStatusView>,
     /// What the task is called in other systems, at most 10. They replace all that it has.
@@ -150,12 +151,12 @@ pub struct TaskBody {
 example!(TaskBody, {"status": "done"});
 
 impl TaskBody {
-    fn change(self) -> TaskChange {
+    fn change(self, zone: &Zone) -> TaskChange {
         TaskChange {
             title: self.title,
             description: self.description.0,
             assignee: self.assignee.0,
-            due_at: self.due_at.0.map(|it| it.map(|it| it.0)),
+            due_at: self.due_at.0.map(|it| it.map(|it| it.0.at(zone))),
             status: self.status.map(|it| it.0),
             references: ReferenceView::read(self.external_references),
         }
@@ -216,7 +217,9 @@ impl Tasks {
         by: By<Decide>,
         body: Body<NewTaskBody>,
     ) -> Result<Made<TaskView>, Failure> {
-        let new = body.read()?.new_task();
+        let body = body.read()?;
+        let zone = web.app.time_zone_of(body.client_id.0);
+        let new = body.new_task(&zone);
         let task = web.app.add_task(&by.0, new).await?;
         Ok(Made::Added(shown(&web, &by.0, task).await?))
     }
@@ -234,7 +237,7 @@ impl Tasks {
         body: Body<TaskBody>,
     ) -> Result<Data<TaskView>, Failure> {
         let id = task_id.read::<TaskId>()?;
-        let change = || Ok(body.read()?.change());
+        let change = |client| Ok(body.read()?.change(&web.app.time_zone_of(client)));
         let task = web.app.change_task(&by.0, id, change).await?;
         Ok(Data::of(&shown(&web, &by.0, task).await?))
     }

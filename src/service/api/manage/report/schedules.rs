@@ -19,6 +19,7 @@ use crate::api::wire::reply::{Data, Gone, Made, Null};
 use crate::api::wire::view::{LanguageView, PeriodView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::report::schedule::{NewSchedule, ScheduleChange};
+use crate::clock::zone::Zone;
 use crate::error::Result;
 use crate::id::{ClientId, ReportScheduleId};
 use crate::store::global::report::schedule::{
@@ -50,10 +51,24 @@ pub struct ScheduleView {
 }
 
 /// When a report is due.
-#[derive(JsonSchema, Deserialize, Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[schemars(rename = "ReportRhythm")]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct RhythmView {
+    every: TextOf<PeriodView>,
+    /// Of a week: 1, Monday, to 7. Of a month, or of the first month of a quarter: 1 to 31; in a month without it, the last
+    /// day.
+    day: u32,
+    hour: u32,
+    /// A time zone of the IANA database.
+    time_zone: String,
+}
+
+/// When a report is to be due.
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "ReportRhythmSet")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RhythmBody {
     every: TextOf<PeriodView>,
     /// Of a week: 1, Monday, to 7. Of a month, or of the first month of a quarter: 1 to 31; in a month without it, the last
     /// day.
@@ -61,9 +76,10 @@ pub struct RhythmView {
     day: u32,
     #[schemars(range(min = 0, max = 23))]
     hour: u32,
-    /// A time zone of the IANA database.
+    /// A time zone of the IANA database. Default: that of the client, or of the service provider.
     #[schemars(length(min = 1, max = 64))]
-    time_zone: String,
+    #[serde(default, deserialize_with = "present")]
+    time_zone: Option<String>,
 }
 
 /// What became of a message.
@@ -152,15 +168,15 @@ impl LastSendingView {
     }
 }
 
-impl RhythmView {
-    fn read(self) -> Result<Rhythm> {
+impl RhythmBody {
+    fn read(self, zone: &Zone) -> Result<Rhythm> {
         // What a byte cannot hold is refused with the other rules.
         let byte = |it: u32| u8::try_from(it).unwrap_or(u8::MAX);
         Ok(Rhythm {
             every: self.every.read("when.every")?.0,
             day: byte(self.day),
             hour: byte(self.hour),
-            zone: self.time_zone,
+            zone: self.time_zone.unwrap_or_else(|| zone.name().to_owned()),
         })
     }
 }
@@ -182,7 +198,7 @@ pub struct NewScheduleBody {
     /// Default: `msp.language` of the configuration.
     #[serde(default, deserialize_with = "present")]
     language: Option<LanguageView>,
-    when: RhythmView,
+    when: RhythmBody,
 }
 
 example!(NewScheduleBody, {
@@ -202,19 +218,23 @@ pub struct ScheduleBody {
     #[serde(deserialize_with = "present")]
     language: Option<LanguageView>,
     #[serde(deserialize_with = "present")]
-    when: Option<RhythmView>,
+    when: Option<RhythmBody>,
 }
 
 example!(ScheduleBody, {"recipients": ["ada@example.com", "grace@example.com"]});
 
 impl ScheduleBody {
-    fn change(self) -> Result<ScheduleChange> {
+    fn change(self, zone: &Zone) -> Result<ScheduleChange> {
         Ok(ScheduleChange {
             recipients: self.recipients,
             language: self.language.map(|it| it.0),
-            rhythm: self.when.map(RhythmView::read).transpose()?,
+            rhythm: self.when.map(|it| it.read(zone)).transpose()?,
         })
     }
+}
+
+fn zone_of(web: &Web, client: Option<ClientId>) -> Zone {
+    client.map_or_else(|| web.app.time_zone(), |it| web.app.time_zone_of(it))
 }
 
 pub struct ReportSchedules;
@@ -258,12 +278,14 @@ impl ReportSchedules {
             let catalog = web.app.catalog();
             catalog.framework_named(it).map(|it| it.id).map_err(|it| it.about("framework"))
         });
+        let client = body.client_id.map(|it| it.0);
+        let zone = zone_of(&web, client);
         let new = NewSchedule {
-            client: body.client_id.map(|it| it.0),
+            client,
             framework: framework.transpose()?,
             recipients: body.recipients,
             language: body.language.map(|it| it.0),
-            rhythm: body.when.read()?,
+            rhythm: body.when.read(&zone)?,
         };
         let added = web.app.add_report_schedule(&by.0, new).await?;
         Ok(Made::Added(ScheduleView::of(&web, added)))
@@ -285,7 +307,7 @@ impl ReportSchedules {
         body: Body<ScheduleBody>,
     ) -> Result<Data<ScheduleView>, Failure> {
         let id = report_schedule_id.read::<ReportScheduleId>()?;
-        let change = || body.read()?.change();
+        let change = |client| body.read()?.change(&zone_of(&web, client));
         let changed = web.app.change_report_schedule(&by.0, id, change).await?;
         Ok(Data::of(&ScheduleView::of(&web, changed)))
     }

@@ -4,7 +4,7 @@ use poem::http::Method;
 
 use super::{Action, Page, Sending, Then, read};
 use crate::web::console::form::Field;
-use crate::web::console::form::Kind::{ClientsIfAny, Day, Text};
+use crate::web::console::form::Kind::{ClientsIfAny, Text};
 
 pub(super) const PAGES: &[Page] = &[
     Page {
@@ -32,7 +32,7 @@ macro_rules! said {
             Field("tag", Text),
             $(Field($name, Text),)*
             Field("reason", Text),
-            Field("until", Day),
+            Field("until", Text),
         ])
     };
 }

@@ -4,7 +4,7 @@ use poem::http::Method;
 
 use super::{Action, CLIENT, Page, Read, Sending, Then, read};
 use crate::web::console::form::Field;
-use crate::web::console::form::Kind::{Always, Day, Flag, Lines, Number, Part, Text};
+use crate::web::console::form::Kind::{Always, Flag, Lines, Number, Part, Text};
 
 const FRAMEWORKS: Read = read("frameworks", "/api/clients/:client/compliance");
 
@@ -274,7 +274,7 @@ pub(super) const ACTIONS: &[Action] = &[
             Field("reason", Text),
             Field("evidence", Text),
             Field("evidenceId", Text),
-            Field("until", Day),
+            Field("until", Text),
             Field("override", Flag),
         ]),
         then: Then::To("/clients/:client/controls/:control", "The control is attested."),
@@ -298,7 +298,7 @@ pub(super) const ACTIONS: &[Action] = &[
             Field("decision", Text),
             Field("reason", Text),
             Field("evidence", Text),
-            Field("until", Day),
+            Field("until", Text),
         ]),
         then: Then::To(
             "/clients/:client/frameworks/:framework/:requirement",
@@ -348,7 +348,7 @@ pub(super) const ACTIONS: &[Action] = &[
             Field("controlCode", Text),
             Field("title", Text),
             Field("reference", Text),
-            Field("validUntil", Day),
+            Field("validUntil", Text),
         ]),
         then: Then::To("/clients/:client/evidence", "The evidence is in the register."),
     },

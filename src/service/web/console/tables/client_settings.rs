@@ -5,7 +5,7 @@ use poem::http::Method;
 use super::{Action, Sending, Then};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
-    Day, Lines, NumberOrNull, Several, Text, TextOrNull, TrueOrFalse,
+    Lines, NumberOrNull, Several, Text, TextOrNull, TrueOrFalse,
 };
 
 /// The questions of a client's profile.
@@ -18,6 +18,7 @@ macro_rules! answers {
             Field("active", TrueOrFalse),
             Field("settings.frameworks", Several),
             Field("settings.tags", Lines),
+            Field("settings.timeZone", TextOrNull),
             $(Field(concat!("settings.profile.", $name), Text)),*
         ]
     };
@@ -69,7 +70,7 @@ pub(super) const ACTIONS: &[Action] = &[
         page: "/clients/:client/settings",
         method: Method::PUT,
         target: "/api/clients/:client/hold",
-        sent: Sending::Fields(&[Field("reason", Text), Field("until", Day)]),
+        sent: Sending::Fields(&[Field("reason", Text), Field("until", Text)]),
         then: Then::To(
             "/clients/:client/settings",
             "The client is under a hold. Nothing about it is removed.",

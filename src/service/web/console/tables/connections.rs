@@ -5,8 +5,7 @@ use poem::http::Method;
 use super::{Action, Page, Read, Sending, Then, read, read_if_there};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
-    Client, Day, Flag, LinesIfAny, Nested, NestedOrCleared, One, Part, Text, TextOrNull,
-    TrueOrFalse,
+    Client, Flag, LinesIfAny, Nested, NestedOrCleared, One, Part, Text, TextOrNull, TrueOrFalse,
 };
 
 const KINDS: Read = read("kinds", "/api/connection-kinds");
@@ -60,7 +59,7 @@ const APP_FIELDS: &[Field] = &[
     Field("certificatePem", Text),
     Field("keyPem", Text),
     Field("clientSecret", Text),
-    Field("secretExpiresAt", Day),
+    Field("secretExpiresAt", Text),
 ];
 
 pub(super) const ACTIONS: &[Action] = &[

@@ -4,7 +4,7 @@ use poem::http::Method;
 
 use super::{Action, CLIENT, Page, Sending, Then, read, read_if_there};
 use crate::web::console::form::Field;
-use crate::web::console::form::Kind::{Always, Day, Part, Text};
+use crate::web::console::form::Kind::{Always, Part, Text};
 
 pub(super) const PAGES: &[Page] = &[
     Page {
@@ -43,7 +43,7 @@ pub(super) const PAGES: &[Page] = &[
 
 /// Accepts a risk.
 const ACCEPTANCE: &[Field] =
-    &[Field("accepted", Always("true")), Field("reason", Text), Field("until", Day)];
+    &[Field("accepted", Always("true")), Field("reason", Text), Field("until", Text)];
 
 /// Makes a task of a risk.
 const TASK: &[Field] = &[
@@ -51,7 +51,7 @@ const TASK: &[Field] = &[
     Field("riskId", Part("risk")),
     Field("title", Text),
     Field("assignee", Text),
-    Field("dueAt", Day),
+    Field("dueAt", Text),
 ];
 
 pub(super) const ACTIONS: &[Action] = &[

@@ -5,7 +5,7 @@ use poem::http::Method;
 use super::{Action, CLIENT_FIELDS, Page, Read, Sending, Then, read};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
-    Always, Clients, Day, Lines, LinesIfAny, Part, Several, StartOfDay, Text, TrueOrFalse,
+    Always, Clients, Lines, LinesIfAny, Part, Several, StartOfDay, Text, TrueOrFalse,
 };
 
 const WEBHOOKS: Read = read("webhooks", "/api/webhooks");
@@ -269,7 +269,7 @@ pub(super) const ACTIONS: &[Action] = &[
             Field("scopes", Several),
             Field("clientIds", Clients),
             Field("networks", Lines),
-            Field("expiresAt", Day),
+            Field("expiresAt", Text),
         ]),
         then: Then::Show,
     },

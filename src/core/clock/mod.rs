@@ -1,5 +1,7 @@
 //! Time as a value. Only this module asks the system what time it is.
 
+pub mod zone;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
