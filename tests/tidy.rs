@@ -101,6 +101,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
             &["spool", "node"],
             &["per_client"],
             &["global"],
+            &["migration"],
             &["open"],
             &["backup", "takeover"],
             &["writer"],

@@ -44,7 +44,6 @@ fn memory_follows_the_disk_after_a_commit_of_unknown_outcome() {
 mod needs_mount {
     use std::fs::File;
     use std::path::Path;
-    use std::process::Command;
     use std::time::Duration;
 
     use serde_json::{Value, json};
@@ -52,44 +51,11 @@ mod needs_mount {
 
     use crate::harness::Posture;
     use crate::harness::process::wait_until;
+    use crate::harness::small_disk::SmallDisk;
 
-    const DISK_MIB: u64 = 400;
     const MIB: u64 = 1024 * 1024;
     /// How soon the service notices that space was freed or taken.
     const SOON: Duration = Duration::from_secs(5);
-
-    /// A small disk. Dropping it takes it away.
-    struct SmallDisk(TempDir);
-
-    impl SmallDisk {
-        fn mount() -> Self {
-            let folder = TempDir::new().unwrap();
-            let mut mount = Command::new("mount");
-            mount.args(["-t", "tmpfs", "-o", &format!("size={DISK_MIB}m"), "posture-test"]);
-            assert!(mount.arg(folder.path()).status().unwrap().success());
-            Self(folder)
-        }
-
-        fn path(&self) -> &Path {
-            self.0.path()
-        }
-
-        /// Leaves about so much free space.
-        fn leave_mib(&self, free_mib: u64) {
-            let file = self.path().join("filler");
-            drop(std::fs::remove_file(&file));
-            let disk = rustix::fs::statvfs(self.path()).unwrap();
-            let filled = (disk.f_bavail * disk.f_frsize).saturating_sub(free_mib * MIB);
-            let file = File::create(file).unwrap();
-            rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, filled).unwrap();
-        }
-    }
-
-    impl Drop for SmallDisk {
-        fn drop(&mut self) {
-            drop(Command::new("umount").arg("--lazy").arg(self.path()).status());
-        }
-    }
 
     fn add_client(posture: &Posture) -> u16 {
         posture

@@ -1,6 +1,7 @@
 //! Database files of releases before this one, from `tests/data/db`: this build opens each, everything in it is still
 //! there, and a ticket that was opened with it is closed by the key that it was opened with.
 
+mod back;
 mod check;
 mod file;
 mod made;

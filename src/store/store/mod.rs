@@ -8,6 +8,7 @@ mod disk_space;
 mod engine;
 pub mod global;
 mod kernel;
+mod migration;
 mod node;
 mod open;
 pub mod per_client;
@@ -48,7 +49,8 @@ pub use kernel::health::{Health, StoreMemory};
 pub use kernel::meta::ReleaseRecord;
 pub use kernel::meta::{Installation, ReportKey};
 pub use kernel::version::Versions;
-pub use open::{FORMAT, Glimpse};
+pub use migration::FORMAT;
+pub use open::Glimpse;
 pub use per_client::handle::ClientStore;
 pub use spool::{NamedFile, SpoolFile};
 

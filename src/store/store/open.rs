@@ -18,20 +18,11 @@ use crate::store::engine::{
 use crate::store::global::audit;
 use crate::store::kernel::health::Gauges;
 use crate::store::kernel::meta::{self, Identity, LAST_CHANGE, LAST_EVENT, Relocation};
-use crate::store::kernel::transaction::{Counts, Reading, Rows, Writing};
+use crate::store::kernel::transaction::{Counts, Reading, Rows};
+use crate::store::migration::{FORMAT, migrate, write_alone};
 use crate::store::spool;
 use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
-use crate::store::{EngineOptions, StoreOptions, node};
-
-/// The format that this release writes. A file with a higher format is refused; one with a lower
-/// format is migrated.
-pub const FORMAT: u32 = 1;
-
-/// Rewrites the rows of one format in the next one.
-type MigrationStep = fn(&mut Writing) -> Result<()>;
-
-/// The steps in order, each with the format that it starts from. The last one ends at [`FORMAT`].
-const STEPS: [(u32, MigrationStep); 0] = [];
+use crate::store::{EngineOptions, StoreOptions, disk_space, node};
 
 /// Begins the trailer of a backup, which is behind the pages of the database.
 pub(in crate::store) const TRAILER_MAGIC: [u8; 16] = *b"posture backup 1";
@@ -288,8 +279,7 @@ pub(in crate::store) fn with_counts(
 }
 
 pub(in crate::store) fn open_file(file: &Path, cache_bytes: usize) -> Result<FileEngine> {
-    let length = std::fs::metadata(file).map_err(dir_refused)?.len();
-    if length == 0 {
+    if file_bytes(file)? == 0 {
         return Err(Error::invalid(format!("{FILE} is empty and not a database; move it away")));
     }
     FileEngine::open(file, cache_bytes).map_err(|fault| {
@@ -325,21 +315,6 @@ fn create_file(file: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>)
 
 fn create_rows(db: &dyn Engine, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
     write_alone(db, gauges, |rows| meta::create(rows, FORMAT, now))
-}
-
-/// Runs `body` in a transaction of its own, and again while the engine has to fetch rows for it.
-pub(in crate::store) fn write_alone(
-    db: &dyn Engine,
-    gauges: &Arc<Gauges>,
-    mut body: impl FnMut(&mut Writing) -> Result<()>,
-) -> Result<()> {
-    loop {
-        let mut rows = Writing::begin(db, gauges, Counts::default())?;
-        let done = body(&mut rows).and_then(|()| rows.keep());
-        if !rows.fetch_missing(db)? {
-            return done.and_then(|()| rows.commit(db)).map(|_| ());
-        }
-    }
 }
 
 /// The file's format.
@@ -389,32 +364,38 @@ fn require_not_relocated(relocation: Option<Relocation>) -> Result<()> {
     }))
 }
 
-/// Copies the file before the first step.
+/// Copies the file before the first step: a restore of the copy goes back to the release before.
+///
+/// # Errors
+/// `Unavailable` if the disk has no space for it: nothing was changed.
 fn copy_file(dir: &Path, file: &Path, format: u32) -> Result<()> {
-    let copy = dir.join(format!("{FILE}.format-{format}"));
+    let (name, n_bytes) = (format!("{FILE}.format-{format}"), file_bytes(file)?);
+    if let Some(disk) = disk_space::measure(file) {
+        let needed_bytes = n_bytes + disk.needed_bytes;
+        if disk.free_bytes < needed_bytes {
+            return Err(Error::unavailable(format!(
+                "the first start of this release keeps a copy of {FILE} as {name}, with which one can go back: that needs {} free \
+                 in {}, where {} are free; nothing was changed",
+                mib(needed_bytes),
+                dir.display(),
+                mib(disk.free_bytes)
+            )));
+        }
+    }
+    tracing::info!(format, n_bytes, copy = name, "copying the database before its migration");
+    let copy = dir.join(name);
     std::fs::copy(file, &copy).map_err(dir_refused)?;
     File::open(&copy).and_then(|it| it.sync_all()).map_err(dir_refused)?;
-    sync_dir(dir)?;
-    tracing::info!(format, "copied the database before its migration");
-    Ok(())
+    sync_dir(dir)
 }
 
-/// Each step is one transaction that also sets the format, so that an interrupted migration continues
-/// where it stopped.
-fn migrate(db: &dyn Engine, mut format: u32, gauges: &Arc<Gauges>) -> Result<()> {
-    for (from, step) in STEPS {
-        if from != format {
-            continue;
-        }
-        format = from + 1;
-        write_alone(db, gauges, |rows| {
-            step(rows)?;
-            meta::put_format(rows, format)
-        })?;
-        tracing::info!(format, "migrated the database");
-    }
-    assert!(format == FORMAT, "the steps lead from every older format to this one");
-    Ok(())
+fn file_bytes(file: &Path) -> Result<u64> {
+    std::fs::metadata(file).map(|it| it.len()).map_err(dir_refused)
+}
+
+fn mib(n_bytes: u64) -> String {
+    const BYTES: u64 = 1024 * 1024;
+    format!("{} MiB", n_bytes.div_ceil(BYTES))
 }
 
 pub(in crate::store) fn sync_dir(dir: &Path) -> Result<()> {

@@ -157,6 +157,6 @@ fn a_backup_of_a_newer_release_is_refused() {
     tx.commit().unwrap();
     drop(db);
     std::fs::rename(&file, folder.path().join("newer.redb")).unwrap();
-    let message = "newer.redb: was written by a newer release (format 9; this one reads up to 1)";
+    let message = "newer.redb: was written by a newer release (format 9; this one reads up to 2)";
     refused(&folder, &["restore", "newer.redb"], message);
 }

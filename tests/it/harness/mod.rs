@@ -20,6 +20,8 @@ pub mod report;
 pub mod sample;
 pub mod sink;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
+pub mod small_disk;
+#[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod snapshot;
 pub mod tls;
 pub mod tool;

@@ -34,7 +34,7 @@ fn what_it_says_of_a_database_of_an_earlier_release_comes_true() {
         assert_eq!(fs::read(&database).unwrap(), before, "it is only read");
         assert_eq!(fs::read_dir(&scratch).unwrap().count(), 0, "the copy is removed");
         assert!(!folder.path().join("data").exists(), "nothing is put into the data directory");
-        assert_eq!((said["format"].as_u64(), said["newFormat"].as_u64()), (Some(1), Some(1)));
+        assert_eq!((said["format"].as_u64(), said["newFormat"].as_u64()), (Some(1), Some(2)));
         assert_eq!(said["clients"], 1);
 
         folder.ok(&["restore", database.to_str().unwrap()]);
@@ -83,7 +83,7 @@ fn what_this_executable_cannot_take_over_is_told() {
     folder.client("Acme");
     folder.ok(&["backup", "one.redb"]);
     let said = folder.ok(&["upgrade", "preview", "one.redb"]);
-    assert!(said.starts_with("one.redb: database of format 1, as it was at "), "{said}");
+    assert!(said.starts_with("one.redb: database of format 2, as it was at "), "{said}");
     assert!(said.ends_with("no score changes\n"), "{said}");
 
     let server = folder.serve();
@@ -102,7 +102,7 @@ fn what_this_executable_cannot_take_over_is_told() {
 
     crate::harness::newer::make_newer(&folder.path().join("data/posture.redb"));
     let newer =
-        "data/posture.redb: was written by a newer release (format 2; this one reads up to 1)";
+        "data/posture.redb: was written by a newer release (format 3; this one reads up to 2)";
     check_refused(&folder, "data/posture.redb", newer);
     folder.write("posture.toml", b"[server]\nlisten = \"127.0.0.1:0\"\nlicense_key = \"a\"\n");
     let Done { code, err, .. } = folder.run(&["upgrade", "preview", "one.redb"]);

@@ -18,7 +18,8 @@ use crate::store::kernel::envelope;
 use crate::store::kernel::health::Gauges;
 use crate::store::kernel::meta::{self, Relocation};
 use crate::store::kernel::transaction::{Reading, Rows};
-use crate::store::open::{DatabaseLocation, FORMAT, guarded, open_file};
+use crate::store::migration::FORMAT;
+use crate::store::open::{DatabaseLocation, guarded, open_file};
 use crate::store::row_key::Span;
 use crate::store::table::{MANIFEST, META};
 

@@ -23,9 +23,8 @@ use crate::store::kernel::envelope;
 use crate::store::kernel::health::Gauges;
 use crate::store::kernel::meta::{self, RELOCATION, Relocation};
 use crate::store::kernel::transaction::Reading;
-use crate::store::open::{
-    DatabaseLocation, file_format, guarded, open_file, require_in_use, write_alone,
-};
+use crate::store::migration::write_alone;
+use crate::store::open::{DatabaseLocation, file_format, guarded, open_file, require_in_use};
 use crate::store::table::META;
 use crate::store::{EngineOptions, StoreOptions};
 
