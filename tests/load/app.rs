@@ -5,12 +5,17 @@ use posture::app::client::settings;
 use posture::app::{self, App};
 use posture::catalog::embedded;
 use posture::clock::{Clock, Time};
+use posture::engine::catalog::Catalog;
 use posture::id::ClientId;
 use posture::store::Store;
 use posture::store::global::client::{Client, ClientState};
 
 /// As a configuration without options has it.
 pub(crate) fn open(store: &Store, clock: Clock) -> App {
+    open_with(store, clock, embedded().unwrap())
+}
+
+pub(crate) fn open_with(store: &Store, clock: Clock, catalog: Catalog) -> App {
     let options = app::AppOptions {
         quota: [60, 1_000, 10_000],
         require_mfa: Vec::new(),
@@ -31,7 +36,7 @@ pub(crate) fn open(store: &Store, clock: Clock) -> App {
         watch: None,
     };
     let sealer = posture::secret::Sealer::random();
-    App::open(store.clone(), embedded().unwrap(), sealer, clock, options).unwrap()
+    App::open(store.clone(), catalog, sealer, clock, options).unwrap()
 }
 
 pub(crate) fn client(id: ClientId, n: u32, now: Time) -> Client {

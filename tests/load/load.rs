@@ -27,6 +27,7 @@ mod harness;
 mod logins;
 mod measure;
 mod neighbor;
+mod upgrade;
 #[allow(dead_code, unreachable_pub, reason = "of the tests' vendor only its answers are used")]
 #[path = "../it/connect/vendor.rs"]
 mod vendor;
@@ -77,36 +78,21 @@ fn main() -> Result<(), String> {
     let kind = named.as_ref().and_then(|it| it.to_str()).unwrap_or_default();
     let size = if kind == "long" { LONG } else { SHORT };
     match kind {
-        "deliver" => {
-            deliver::measure(size.n_deliveries, size.seconds);
-            return Ok(());
-        }
-        "backup" => {
-            backup::measure();
-            return Ok(());
-        }
-        "engines" => {
-            engines::measure(&size);
-            return Ok(());
-        }
-        "years" => {
-            years::measure(&mut report);
-            return report.finish();
-        }
-        "connect" => {
-            connect::measure(&mut report);
-            return report.finish();
-        }
-        "console" => {
-            console::measure(&mut report);
-            return report.finish();
-        }
-        "hour" => {
-            neighbor::measure(HOUR_S, &mut report);
-            return report.finish();
-        }
-        _ => {}
+        "deliver" => deliver::measure(size.n_deliveries, size.seconds),
+        "backup" => backup::measure(),
+        "engines" => engines::measure(&size),
+        "years" => years::measure(&mut report),
+        "upgrade" => upgrade::measure(&mut report),
+        "connect" => connect::measure(&mut report),
+        "console" => console::measure(&mut report),
+        "hour" => neighbor::measure(HOUR_S, &mut report),
+        _ => everything(size, &mut report),
     }
+    report.finish()
+}
+
+/// The service under the requests of each kind.
+fn everything(size: Size, report: &mut Report) {
     let folder = Folder::new();
     Report::section("Machine");
     let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -121,20 +107,19 @@ fn main() -> Result<(), String> {
     let client = fill::client(&folder.path().join("data"), EngineOptions::File, size.n_assets);
     let server = serve(&folder);
     let load = Load { size, key: folder.key("100000000"), client, server, folder };
-    load.reads(&mut report);
+    load.reads(report);
     load.memory();
-    load.pages(&mut report);
+    load.pages(report);
     load.memory();
-    load.writes(&mut report);
+    load.writes(report);
     load.memory();
     load.one_push();
     load.memory();
     let Size { seconds, n_deliveries, loud_seconds, .. } = load.size;
-    logins::measure(&load.server, &load.key, &load.path(PAGE), seconds, &mut report);
+    logins::measure(&load.server, &load.key, &load.path(PAGE), seconds, report);
     assert!(load.server.stop().success(), "it stops in order");
     deliver::measure(n_deliveries, seconds);
-    neighbor::measure(loud_seconds, &mut report);
-    report.finish()
+    neighbor::measure(loud_seconds, report);
 }
 
 fn serve(folder: &Folder) -> Server {

@@ -47,7 +47,7 @@ const TOOLS: [Tool; 4] = [
     Tool { source: "nessus", controls: 95..125, every_days: 7 },
 ];
 
-fn number(name: &str, default: u32) -> u32 {
+pub(crate) fn number(name: &str, default: u32) -> u32 {
     let given = std::env::var_os(name);
     given.map_or(default, |it| it.to_str().unwrap().parse().expect("a number"))
 }
@@ -119,7 +119,7 @@ fn live(
 }
 
 /// One night of all clients: their runs, and what became due.
-async fn night(app: &Arc<App>, store: &Store, lives: Vec<Life>, day: u32) -> Vec<Life> {
+pub(crate) async fn night(app: &Arc<App>, store: &Store, lives: Vec<Life>, day: u32) -> Vec<Life> {
     let mut tasks = tokio::task::JoinSet::new();
     for (order, mut life) in lives.into_iter().enumerate() {
         let (app, store) = (Arc::clone(app), store.clone());
@@ -139,7 +139,7 @@ async fn night(app: &Arc<App>, store: &Store, lives: Vec<Life>, day: u32) -> Vec
 }
 
 /// What is so at a client: how many fail of each control.
-struct Life {
+pub(crate) struct Life {
     id: ClientId,
     random: Random,
     codes: Vec<String>,
@@ -147,7 +147,7 @@ struct Life {
 }
 
 impl Life {
-    fn of(id: ClientId, seed: u64) -> Self {
+    pub(crate) fn of(id: ClientId, seed: u64) -> Self {
         let catalog = embedded().unwrap();
         let codes: Vec<String> = catalog.controls.iter().map(|it| it.code.clone()).collect();
         Self { id, random: Random::from_seed(seed), n_failing: vec![0; codes.len()], codes }

@@ -119,10 +119,10 @@ fn a_file_that_was_cut_off_is_refused() {
 fn a_file_of_a_newer_release_is_refused() {
     let place = dir();
     open_in(place.path()).unwrap().close();
-    crate::harness::newer::make_newer(&place.path().join("posture.redb"));
+    crate::harness::newer::put_format(&place.path().join("posture.redb"), 3);
     let error = refusal(place.path());
     assert_eq!(error.code, Code::Invalid);
-    let message = "posture.redb was written by a newer release (format 2; this one reads up to 1)";
+    let message = "posture.redb was written by a newer release (format 3; this one reads up to 2)";
     assert_eq!(error.message(), message);
 }
 

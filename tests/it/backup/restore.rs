@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use redb::TableDefinition;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
 use super::restored;
+use crate::harness::newer::put_format;
 use crate::harness::process::{Done, Folder};
 
 fn refused(folder: &Folder, args: &[&str], message: &str) {
@@ -147,15 +145,7 @@ fn a_backup_of_a_newer_release_is_refused() {
     let folder = Folder::new();
     folder.client("Acme");
     let file = folder.path().join("data/posture.redb");
-    let meta: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("meta");
-    let db = redb::Database::open(&file).unwrap();
-    let tx = db.begin_write().unwrap();
-    let sum = xxh3_64_with_seed(b"format", xxh3_64_with_seed(b"meta", 1));
-    let sum = xxh3_64_with_seed(&[9], sum);
-    let row = [&[1][..], &sum.to_le_bytes(), &[9]].concat();
-    tx.open_table(meta).unwrap().insert(&b"format"[..], row.as_slice()).unwrap();
-    tx.commit().unwrap();
-    drop(db);
+    put_format(&file, 9);
     std::fs::rename(&file, folder.path().join("newer.redb")).unwrap();
     let message = "newer.redb: was written by a newer release (format 9; this one reads up to 2)";
     refused(&folder, &["restore", "newer.redb"], message);

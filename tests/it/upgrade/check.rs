@@ -100,7 +100,7 @@ fn what_this_executable_cannot_take_over_is_told() {
     folder.write("text.redb", b"hello");
     check_refused(&folder, "text.redb", "text.redb: is not a backup or database of posture");
 
-    crate::harness::newer::make_newer(&folder.path().join("data/posture.redb"));
+    crate::harness::newer::put_format(&folder.path().join("data/posture.redb"), 3);
     let newer =
         "data/posture.redb: was written by a newer release (format 3; this one reads up to 2)";
     check_refused(&folder, "data/posture.redb", newer);
