@@ -18,6 +18,7 @@ pub(super) const COLORS: [[u8; 3]; N_PARTS] =
     [[0x1b, 0x6e, 0x4b], [0xb3, 0x6b, 0x00], [0xa3, 0x1d, 0x2b], [0x76, 0x7e, 0x8a]];
 /// Of the line.
 pub(super) const LINE_COLOR: [u8; 3] = [0x1f, 0x4f, 0x8f];
+pub(super) const MARK_COLOR: [u8; 3] = [0x5a, 0x66, 0x72];
 
 /// The values that have a line of their own across the chart: where grades begin.
 pub(super) const LEVELS: [u8; 5] = [0, 60, 70, 80, 90];
@@ -41,13 +42,24 @@ pub(super) fn line(chart: &LineChart, width: u32, height: u32) -> Vec<(u32, u32)
     let (Some((first, _)), Some((last, _))) = (chart.points.first(), chart.points.last()) else {
         return Vec::new();
     };
-    let n_days = u64::from(last - first).max(1);
-    let across = |day: u32| u64::from(day - first) * u64::from(width) / n_days;
-    let point = |(day, value): &(u32, u8)| {
-        let x = u32::try_from(across(*day)).expect("a part of the width");
-        (x, up(*value, height))
-    };
+    let point =
+        |(day, value): &(u32, u8)| (across((*first, *last), *day, width), up(*value, height));
     chart.points.iter().map(point).collect()
+}
+
+/// Where the marks of a line chart are in a field of this width.
+pub(super) fn marks(chart: &LineChart, width: u32) -> Vec<u32> {
+    let (Some((first, _)), Some((last, _))) = (chart.points.first(), chart.points.last()) else {
+        return Vec::new();
+    };
+    let shown = chart.marks.iter().filter(|it| (first..=last).contains(it));
+    shown.map(|it| across((*first, *last), *it, width)).collect()
+}
+
+fn across((first, last): (u32, u32), day: u32, width: u32) -> u32 {
+    let n_days = u64::from(last - first).max(1);
+    let x = u64::from(day - first) * u64::from(width) / n_days;
+    u32::try_from(x).expect("a part of the width")
 }
 
 /// How high a value is in a field of this height.

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use super::chart::{COLORS, FILLS, Fill, LEVELS, LINE_COLOR, line, segments, up};
+use super::chart::{
+    COLORS, FILLS, Fill, LEVELS, LINE_COLOR, MARK_COLOR, line, marks, segments, up,
+};
 use super::{Align, Bars, Block, Column, Figure, LineChart, N_PARTS, Paper, Table};
 
 const STYLE: &str = include_str!("../../../assets/report/paper.css");
@@ -246,6 +248,14 @@ fn put_chart(page: &mut String, chart: &LineChart) {
              <text x=\"{}\" y=\"{}\" text-anchor=\"end\">{level}</text>",
             SCALE - 5,
             y + 4,
+        );
+    }
+    for x in marks(chart, width) {
+        let (x, top, bottom) = (SCALE + x, down(height), down(0));
+        let _ = write!(
+            page,
+            "<path d=\"M{x} {top}V{bottom}\" stroke=\"{}\" stroke-dasharray=\"4 3\"/>",
+            color(MARK_COLOR)
         );
     }
     let points = line(chart, width, height).into_iter();

@@ -148,4 +148,6 @@ pub struct LineChart {
     pub points: Vec<(u32, u8)>,
     /// The first and the last day, as the reader writes them.
     pub days: [String; 2],
+    /// Days, between the first and the last, at which a dashed line goes down.
+    pub marks: Vec<u32>,
 }

@@ -4,6 +4,7 @@ use posture::engine::severity::Severity;
 use serde_json::{Value, json};
 
 use super::controls::attest;
+use super::documents::{ask, texts};
 use super::{posted, read};
 use crate::harness::{Posture, catalog};
 
@@ -86,4 +87,77 @@ fn a_framework_of_ones_own_does_not_make_a_night_quiet() {
     posture.sweep();
     let posture = posture.restart();
     assert_eq!(notices(&posture), Vec::<Value>::new());
+}
+
+/// A release with stricter rules makes nobody worse: what is compared begins after it, and charts have a mark.
+#[test]
+fn what_is_before_a_release_is_not_compared_with_what_follows() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let seen = json!([{"control": "END-04", "passed": 9, "failed": 1}]);
+    let body = json!({"source": "script", "observations": seen});
+    let path = format!("/api/clients/{client}/facts");
+    let push = |posture: &Posture, body: &Value| {
+        assert_eq!(posture.operator("POST", &path, body).status, 200);
+    };
+    push(&posture, &body);
+    let standing =
+        |posture: &Posture| read(posture, "/api/portfolio/scores")[0]["score30DaysAgo"].clone();
+    for _ in 0..4 {
+        posture.pass_days(10);
+        push(&posture, &body);
+    }
+    assert!(standing(&posture).is_u64());
+
+    // Nothing of the score moves: the severity of a control without results is another.
+    let mut next = catalog().clone();
+    next.controls.iter_mut().find(|it| it.code == "GOV-14").unwrap().severity = Severity::Critical;
+    let mut stricter = next.clone();
+    next.seal();
+    let posture = posture.restart_with(next);
+    assert_eq!(standing(&posture), Value::Null);
+    let moves = || read(&posture, &format!("/api/clients/{client}/posture"))["moves"].clone();
+    let newest = moves()[0].clone();
+    assert_eq!((&newest["cause"], &newest["from"]), (&json!("catalogue"), &newest["to"]));
+
+    // The score falls, and a risk is critical: of the rules.
+    stricter.controls.iter_mut().find(|it| it.code == "END-04").unwrap().severity =
+        Severity::Critical;
+    stricter.seal();
+    posture.pass_days(1);
+    let posture = posture.restart_with(stricter);
+    posture.pass_days(5);
+    push(&posture, &body);
+    for (language, wanted) in [
+        (
+            "en",
+            [
+                "Since April 20, 2026, when the rules of assessment changed:",
+                "No risk appeared.",
+                "A dashed line is where the rules of assessment changed",
+            ],
+        ),
+        (
+            "fr",
+            [
+                "Depuis le 20 avril 2026, quand les règles d’évaluation ont changé\u{a0}:",
+                "Aucun risque n’est apparu.",
+                "Un trait tireté marque un changement des règles d’évaluation",
+            ],
+        ),
+    ] {
+        let page = ask(&posture, &client, &format!("language={language}")).text();
+        assert_eq!(page.matches("stroke-dasharray").count(), 2, "{page}");
+        let texts = texts(&page);
+        for wanted in wanted {
+            assert!(texts.iter().any(|it| it.contains(wanted)), "no {wanted:?} in {texts:?}");
+        }
+        assert!(!texts.iter().any(|it| it.contains("The score fell")), "{texts:?}");
+    }
+    let all = posture.operator("GET", "/api/portfolio/report?format=html", &Value::Null);
+    let all = texts(&all.text());
+    for wanted in ["Scores rose at 0 clients and fell at 0 clients.", "are compared from then on."]
+    {
+        assert!(all.iter().any(|it| it.contains(wanted)), "no {wanted:?} in {all:?}");
+    }
 }

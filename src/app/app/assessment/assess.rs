@@ -288,7 +288,7 @@ pub fn plan(
         },
         due: carried.next_end.map_or(due, |it| it.min(due)),
         n_asked: rows.n_asked()?,
-        moved: moved(&changes, cause, now),
+        moved: moved(&changes, stored.score.as_ref(), cause, now),
         verdicts: VerdictPlan::of(
             rows,
             &subject.catalog,
@@ -411,12 +411,23 @@ fn next_score(
     }
 }
 
-fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<ScoreMove> {
-    changes.iter().find_map(|it| {
+/// A release with other rules is on record also where the score stays: what was before cannot be compared with what follows.
+fn moved(
+    changes: &[Change],
+    stored: Option<&ScoreEntry>,
+    cause: &Cause,
+    now: Time,
+) -> Option<ScoreMove> {
+    let moved = changes.iter().find_map(|it| {
         let Change::Score { from, to, controls } = it else { return None };
-        let (cause, controls) = (cause.as_str().into_owned(), controls.clone());
-        Some(ScoreMove { at: now, from: *from, to: *to, cause, controls })
-    })
+        Some((*from, *to, controls.clone()))
+    });
+    let stays = || {
+        let score = stored.filter(|_| *cause == Cause::Release)?.score.overall;
+        Some((Some(score), score, Vec::new()))
+    };
+    let (from, to, controls) = moved.or_else(stays)?;
+    Some(ScoreMove { at: now, from, to, cause: cause.as_str().into_owned(), controls })
 }
 
 /// Returns the rows that changed, by framework.

@@ -6,7 +6,7 @@ use krilla::tagging::{ListNumbering, Tag as Kind};
 
 use super::sheet::{ACCENT, FIELD, LEFT, MUTED, Mark, Part, RULE, SHADE, Sheets, Style, Tag};
 use super::table::{put_bars, put_table};
-use crate::paper::chart::{Fill, LEVELS, LINE_COLOR, line, up};
+use crate::paper::chart::{Fill, LEVELS, LINE_COLOR, MARK_COLOR, line, marks, up};
 use crate::paper::{Block, Figure, LineChart, Paper};
 
 const TITLE: Style = Style::bold(22_000);
@@ -154,6 +154,10 @@ fn put_figures(sheets: &mut Sheets<'_>, figures: &[Figure]) {
     sheets.y += height + GAP;
 }
 
+/// The dashes of a mark in a chart, and from one to the next.
+const DASH: i32 = 4_000;
+const DASH_STEP: usize = 7_000;
+
 fn put_chart(sheets: &mut Sheets<'_>, chart: &LineChart) {
     sheets.keep(CHART_HEIGHT + 30_000);
     let (left, top, width) = (LEFT + SCALE, sheets.y + 6_000, FIELD - SCALE);
@@ -169,6 +173,13 @@ fn put_chart(sheets: &mut Sheets<'_>, chart: &LineChart) {
         let text = level.to_string();
         let x = left - 5_000 - sheets.width(&text, NOTE);
         sheets.put(part, Mark::Text { x, y: y + 3_000, style: NOTE, text });
+    }
+    for x in marks(chart, field.0) {
+        let x = left + i32::try_from(x).unwrap_or(0);
+        for y in (top..bottom).step_by(DASH_STEP) {
+            let points = vec![(x, y), (x, (y + DASH).min(bottom))];
+            sheets.put(part, Mark::Line { points, width: 700, color: MARK_COLOR });
+        }
     }
     let points = line(chart, field.0, field.1).into_iter();
     let points = points.map(|(x, up)| (left + i32::try_from(x).unwrap_or(0), down(up))).collect();

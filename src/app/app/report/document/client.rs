@@ -74,7 +74,17 @@ fn trend(language: Language, it: &Standing) -> Vec<Block> {
         ),
         points: it.days.iter().map(|(at, score)| (at.day(), *score)).collect(),
         days: [from, to],
+        marks: it.rules_changed_at.iter().map(|it| it.day()).collect(),
     }));
+    if !it.rules_changed_at.is_empty() {
+        blocks.push(note(
+            language,
+            "A dashed line is where the rules of assessment changed: what is before it and what is after it cannot be \
+             compared.",
+            "Un trait tireté marque un changement des règles d’évaluation\u{a0}: ce qui précède et ce qui suit ne se \
+             comparent pas.",
+        ));
+    }
     blocks.push(note(
         language,
         "The last score of each day. The lines are where grades begin: D at 60, C at 70, B at 80, A at 90.",
@@ -121,8 +131,20 @@ fn frameworks(language: Language, it: &Standing) -> Vec<Block> {
     blocks
 }
 
+fn since_when(language: Language, is_cut: bool, since: &str) -> String {
+    if is_cut {
+        return say!(
+            language,
+            "Since {since}, when the rules of assessment changed:",
+            "Depuis le {since}, quand les règles d’évaluation ont changé\u{a0}:"
+        );
+    }
+    say!(language, "Since {since}:", "Depuis le {since}\u{a0}:")
+}
+
 fn quarter(language: Language, it: &Standing) -> Vec<Block> {
-    let since = date(language, &it.zone, it.now.plus_days(-QUARTER_DAYS));
+    let start = it.now.plus_days(-QUARTER_DAYS);
+    let since = date(language, &it.zone, it.quarter.rules_changed_at.unwrap_or(start));
     let mut items = Vec::new();
     items.extend(summary::score_change(language, it));
     let q = &it.quarter;
@@ -164,7 +186,7 @@ fn quarter(language: Language, it: &Standing) -> Vec<Block> {
             "What changed in the last quarter",
             "Ce qui a changé au dernier trimestre",
         ),
-        Block::Text(say!(language, "Since {since}:", "Depuis le {since}\u{a0}:")),
+        Block::Text(since_when(language, q.rules_changed_at.is_some(), &since)),
         Block::List(items),
     ];
     if q.requirements.is_empty() {

@@ -262,6 +262,17 @@ fn quarter(language: Language, it: &PortfolioStanding) -> Vec<Block> {
             "Premier pointage depuis\u{a0}: {n}."
         ));
     }
+    if it.clients.iter().any(|it| it.quarter.rules_changed_at.is_some()) {
+        items.push(
+            of(
+                language,
+                "The rules of assessment changed in the quarter: scores and risks are compared from then on.",
+                "Les règles d’évaluation ont changé au cours du trimestre\u{a0}: les pointages et les risques sont \
+                 comparés depuis lors.",
+            )
+            .to_owned(),
+        );
+    }
     let mut blocks = vec![
         heading(
             language,
@@ -271,29 +282,33 @@ fn quarter(language: Language, it: &PortfolioStanding) -> Vec<Block> {
         Block::Text(say!(language, "Since {since}:", "Depuis le {since}\u{a0}:")),
         Block::List(items),
     ];
+    blocks.extend(moved_most(language, it).map(Block::Table));
+    blocks
+}
+
+/// The clients that gained most, and those that lost most.
+fn moved_most(language: Language, it: &PortfolioStanding) -> Option<Table> {
+    let now = it.now;
     let mut steps: Vec<(i16, &ClientLine)> =
-        it.clients.iter().filter_map(|it| Some((moved(it)?, it))).collect();
+        it.clients.iter().filter_map(|it| Some((it.moved(now)?, it))).collect();
     steps.retain(|it| it.0 != 0);
     steps.sort_by_key(|(step, line)| (Reverse(*step), line.name.as_str()));
     let most = steps.iter().take_while(|it| 0 < it.0).take(N_MOVED);
     let least = steps.iter().rev().take_while(|it| it.0 < 0).take(N_MOVED);
     let row = |(step, line): &(i16, &ClientLine)| {
         let shown = |it: Option<u8>| it.map_or_else(|| "–".to_owned(), |it| it.to_string());
-        vec![line.name.clone(), shown(line.before(it.now)), shown(score(line)), signed(*step)]
+        vec![line.name.clone(), shown(line.before(now)), shown(score(line)), signed(*step)]
     };
     let rows: Vec<_> = most.chain(least).map(row).collect();
-    if !rows.is_empty() {
-        blocks.push(Block::Table(Table {
-            columns: vec![
-                Column::left(of(language, "Moved most", "Plus grands mouvements"), 58),
-                Column::right(of(language, "Score then", "Pointage d’alors"), 16),
-                Column::right(of(language, "Score now", "Pointage actuel"), 14),
-                Column::right(of(language, "Change", "Écart"), 12),
-            ],
-            rows,
-        }));
-    }
-    blocks
+    (!rows.is_empty()).then(|| Table {
+        columns: vec![
+            Column::left(of(language, "Moved most", "Plus grands mouvements"), 58),
+            Column::right(of(language, "Score then", "Pointage d’alors"), 16),
+            Column::right(of(language, "Score now", "Pointage actuel"), 14),
+            Column::right(of(language, "Change", "Écart"), 12),
+        ],
+        rows,
+    })
 }
 
 /// Why a client needs attention, most important first.

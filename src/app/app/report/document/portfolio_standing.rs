@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::standing::{QUARTER_DAYS, Quarter, count_risk};
 use crate::app::App;
 use crate::app::client::settings::Settings;
+use crate::app::event::cause::Cause;
 use crate::app::report::kpi::weight;
 use crate::app::report::portfolio::{is_active, require_reportable};
 use crate::app::report::walk::Mark;
@@ -42,13 +43,14 @@ pub(super) struct ClientLine {
 }
 
 impl ClientLine {
-    /// The score at the start of the quarter, if there was one then.
+    /// The score at the start of the quarter, if there was one then, or when the rules of assessment changed in it.
     pub(super) fn before(&self, now: Time) -> Option<u8> {
         let since = now.plus_days(-QUARTER_DAYS);
-        self.quarter.start.filter(|it| it.0 <= since).map(|it| it.1)
+        let is_compared = |at: Time| at <= since || self.quarter.rules_changed_at == Some(at);
+        self.quarter.start.filter(|it| is_compared(it.0)).map(|it| it.1)
     }
 
-    /// How far the score moved since the start of the quarter.
+    /// How far the score moved since then.
     pub(super) fn moved(&self, now: Time) -> Option<i16> {
         let to = self.score.as_ref()?.overall;
         Some(i16::from(to) - i16::from(self.before(now)?))
@@ -106,7 +108,8 @@ impl App {
             None => rows.list_days(N_DAYS)?.pop(),
         };
         let start = first.map(|it| (it.calculated_at, it.score.overall));
-        let mut quarter = Quarter { start, ..Quarter::default() };
+        let rules = rows.list_moves_of(&Cause::Release.as_str(), since)?;
+        let mut quarter = Quarter::of(&rules, start, since);
         rows.visit_risks(|it| count_risk(&it, since, &mut quarter))?;
         let in_scope = Settings::of(&client.settings).frameworks();
         let catalog = self.catalog();

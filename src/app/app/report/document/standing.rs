@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::wording;
 use crate::app::App;
+use crate::app::event::cause::Cause;
 use crate::app::report::because::OpenQuestion;
 use crate::app::report::client::ClientReport;
 use crate::app::report::log::LogPart;
@@ -24,6 +25,7 @@ use crate::paper::Language;
 use crate::store::ClientSnapshot;
 use crate::store::global::change::Placed;
 use crate::store::global::client::Client;
+use crate::store::per_client::history::score::ScoreMove;
 use crate::store::per_client::import::{Dating, ImportAge};
 use crate::store::per_client::posture::{OpenRisk, Resolution};
 use crate::store::per_client::roster::HealthState;
@@ -48,6 +50,8 @@ pub(super) struct Standing {
     pub(super) coverage: u8,
     /// The day, its last score and the time of it, oldest first.
     pub(super) days: Vec<(Time, u8)>,
+    /// When the rules of assessment changed, since the first of them.
+    pub(super) rules_changed_at: Vec<Time>,
     pub(super) loss: Option<ExpectedLoss>,
     /// Those in scope, in the catalog's order.
     pub(super) frameworks: Vec<FrameworkStanding>,
@@ -91,9 +95,11 @@ pub(super) struct SourceStanding {
     pub(super) state: Option<HealthState>,
 }
 
-/// What changed since the start of the quarter.
+/// What changed since the start of the quarter, or since the rules of assessment changed in it.
 #[derive(Default)]
 pub(super) struct Quarter {
+    /// When the rules changed. `None`: not in this quarter.
+    pub(super) rules_changed_at: Option<Time>,
     /// The score at its start, or the first one within it, and when that was.
     pub(super) start: Option<(Time, u8)>,
     pub(super) n_opened: u64,
@@ -102,6 +108,23 @@ pub(super) struct Quarter {
     pub(super) n_gone: u64,
     /// Requirements that became compliant, and that no longer are, of each framework in scope in which any did.
     pub(super) requirements: Vec<(String, u64, u64)>,
+}
+
+impl Quarter {
+    /// Begins with the last change of the rules in it, if there was one. `start`: the score at the start of the quarter.
+    pub(super) fn of(rules: &[ScoreMove], start: Option<(Time, u8)>, since: Time) -> Self {
+        let changed = rules.last().filter(|it| since <= it.at);
+        Self {
+            rules_changed_at: changed.map(|it| it.at),
+            start: changed.map_or(start, |it| Some((it.at, it.to))),
+            ..Self::default()
+        }
+    }
+
+    /// What happened at `at` is of it. `since`: its start. What a change of the rules itself did is of none.
+    pub(super) fn has(&self, at: Time, since: Time) -> bool {
+        self.rules_changed_at.map_or(since <= at, |changed| changed < at)
+    }
 }
 
 impl Standing {
@@ -170,7 +193,9 @@ impl App {
         let days: Vec<_> = days.iter().map(|it| (it.calculated_at, it.score.overall)).collect();
         let frameworks = frameworks(rows, &report)?;
         let start = days.iter().rev().find(|it| it.0 < since).or(days.first()).copied();
-        let mut quarter = Quarter { start, ..Quarter::default() };
+        let rules =
+            rows.list_moves_of(&Cause::Release.as_str(), days.first().map_or(now, |it| it.0))?;
+        let mut quarter = Quarter::of(&rules, start, since);
         let mut n_risks = [0; 4];
         rows.visit_risks(|it| {
             count_risk(&it, since, &mut quarter);
@@ -179,6 +204,7 @@ impl App {
                 n_risks[place.expect("every severity is among all")] += 1;
             }
         })?;
+        let changes = changes.iter().filter(|it| quarter.has(it.at, since));
         quarter.requirements = requirements(&frameworks, changes);
         let cut = Cut { limit: N_RISKS_NAMED, offset: 0 };
         let mut risks = page_risks(rows, None, cut)?.items;
@@ -194,6 +220,7 @@ impl App {
             score: rows.find_score()?.map(|it| it.score),
             coverage: coverage(&report.catalog, &report.controls),
             days,
+            rules_changed_at: rules.iter().map(|it| it.at).collect(),
             loss: rows.find_expected_loss()?,
             risks,
             n_risks,
@@ -239,8 +266,8 @@ fn controls(report: &ClientReport, language: Language) -> Vec<ControlStanding> {
 }
 
 pub(super) fn count_risk(it: &OpenRisk, since: Time, quarter: &mut Quarter) {
-    quarter.n_opened += u64::from(since <= it.opened_at);
-    let Some(closed) = it.closed.filter(|it| since <= it.at) else { return };
+    quarter.n_opened += u64::from(quarter.has(it.opened_at, since));
+    let Some(closed) = it.closed.filter(|it| quarter.has(it.at, since)) else { return };
     match closed.resolution {
         Resolution::Fixed => quarter.n_fixed += 1,
         Resolution::Accepted => quarter.n_accepted += 1,
@@ -249,9 +276,12 @@ pub(super) fn count_risk(it: &OpenRisk, since: Time, quarter: &mut Quarter) {
 }
 
 /// The requirements that are compliant now and were not at the start, and the other way round.
-fn requirements(frameworks: &[FrameworkStanding], changes: &[Placed]) -> Vec<(String, u64, u64)> {
+fn requirements<'a>(
+    frameworks: &[FrameworkStanding],
+    changes: impl Iterator<Item = &'a Placed>,
+) -> Vec<(String, u64, u64)> {
     let mut first_and_last: BTreeMap<(FrameworkId, &str), (Status, Status)> = BTreeMap::new();
-    for it in changes.iter().filter(|it| it.row.level == Level::Requirement) {
+    for it in changes.filter(|it| it.row.level == Level::Requirement) {
         let key = (it.framework, it.row.reference.as_str());
         first_and_last.entry(key).or_insert((it.row.from, it.row.to)).1 = it.row.to;
     }

@@ -107,7 +107,7 @@ impl ExpectedLossView {
     }
 }
 
-/// One change of the overall score.
+/// One change of the overall score. `from` and `to` are the same where only the rules changed: the cause is `catalogue`.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "ScoreMove")]
 #[serde(rename_all = "camelCase")]

@@ -83,7 +83,8 @@ pub struct StandingView {
     tags: Vec<String>,
     /// Null until the client's first valid observation or attestation.
     score: Null<SecurityScoreView>,
-    /// The overall score 30 days ago, or of the last day before that has one. Null: there was none.
+    /// The overall score 30 days ago, or of the last day before that has one. Null: there was none, or
+    /// the rules of assessment changed since then, so that it cannot be compared.
     score30_days_ago: Null<u8>,
     /// The share of the applicable controls, by weight, that is assessed, in percent.
     coverage: u8,

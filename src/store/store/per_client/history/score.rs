@@ -1,5 +1,7 @@
 //! The history of a client's score: one entry per day, and every change.
 
+use std::ops::ControlFlow;
+
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
@@ -38,6 +40,20 @@ impl<R: Rows> ClientTransaction<R> {
         let days = Span::prefix(RowKey::of(HISTORY_DAY).as_slice());
         let older = days.after(day_key(time).as_slice());
         Ok(self.rows.list_rows(&HISTORY.name(self.client), &older, 1)?.pop())
+    }
+
+    /// The changes since `time` with this cause, oldest first.
+    pub fn list_moves_of(&self, cause: &str, time: Time) -> Result<Vec<ScoreMove>> {
+        let (mut found, table) = (Vec::new(), HISTORY.name(self.client));
+        let span = Span::prefix(RowKey::of(HISTORY_MOVE).as_slice());
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            let it: ScoreMove = self.rows.open_row(&table, key, bytes)?;
+            let is_older = it.at < time;
+            found.extend((it.cause == cause && !is_older).then_some(it));
+            Ok(if is_older { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        found.reverse();
+        Ok(found)
     }
 
     /// Newest first.
