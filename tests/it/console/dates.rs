@@ -1,6 +1,6 @@
 //! What pages say of when things were seen, for the first time or again, and of when they end.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::browser::Browser;
 use super::forms::api;
@@ -141,4 +141,15 @@ fn pages_have_the_days_that_forms_were_given() {
         let page = browser.get(&path).text();
         assert!(page.contains(&format!("shown in {zone}\">{day}</time>")), "{path}: {page}");
     }
+    // A form that leaves it empty leaves the client without a zone of its own.
+    let other = posture.client("B");
+    let path = format!("/clients/{other}/settings");
+    let page = browser.get(&path).text();
+    assert!(
+        page.contains("name=\"settings.timeZone\" value=\"\" placeholder=\"Pacific/Kiritimati\"")
+    );
+    let empty = [("token", token.as_str()), ("name", "B"), ("settings.timeZone", "")];
+    assert_eq!(browser.post(&path, &empty).status, 303);
+    assert_eq!(posture.operator("DELETE", "/api/settings/msp.time_zone", &Value::Null).status, 204);
+    assert_eq!(api(&posture, &format!("/api/clients/{other}"))["settings"]["timeZone"], "UTC");
 }

@@ -141,6 +141,8 @@ pub(super) fn environment(
     all.add_function("time_zone", move |state: &State<'_, '_>| {
         zone_of(&known, state, None).name().to_owned()
     });
+    let known = Arc::clone(app);
+    all.add_function("service_time_zone", move || known.time_zone().name().to_owned());
     let industries: Vec<String> = app.options.loss.industries();
     all.add_function("industries", move || Value::from(Serde(industries.clone())));
     let known = Arc::clone(app);
