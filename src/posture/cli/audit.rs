@@ -82,11 +82,14 @@ fn list(json: bool, answer: &Value) -> Result<()> {
         return print::json(answer);
     }
     let row = |it: &Value| {
-        ["sequence", "at", "by", "keyName", "address", "action", "about", "outcome", "count"]
-            .map(|name| print::cell(&it[name]))
-            .to_vec()
+        let names = [
+            "sequence", "at", "by", "keyName", "address", "action", "about", "outcome", "count",
+            "fields",
+        ];
+        names.map(|name| print::cell(&it[name])).to_vec()
     };
-    let heading = ["ENTRY", "AT", "BY", "KEY", "FROM", "ACTION", "ABOUT", "OUTCOME", "COUNT"];
+    let heading =
+        ["ENTRY", "AT", "BY", "KEY", "FROM", "ACTION", "ABOUT", "OUTCOME", "COUNT", "FIELDS"];
     print::list(false, print::rows(&answer["data"]), ("no entries", &heading), row)
 }
 

@@ -113,6 +113,8 @@ fn the_audit_log_is_shown_and_verified() {
     folder.client("Acme");
     let list = folder.ok(&["audit", "list", "--limit", "5"]);
     assert!(list.contains("POST /api/clients") && list.contains("operator uid"), "{list}");
+    let entry = list.lines().last().unwrap();
+    assert!(list.contains("FIELDS") && entry.ends_with("  name"), "{list}");
     assert!(folder.ok(&["audit", "verify"]).ends_with("the audit log is intact\n"));
     assert_eq!(folder.json(&["audit", "verify"])["data"]["entries"], 1);
     assert!(refusal(&folder.run(&["audit", "list", "--limit", "101"])).contains("limit"));
