@@ -17,16 +17,16 @@ use crate::error::Error;
 const MICROS_PER_S: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_S;
 
-/// A moment, in microseconds since 1970-01-01T00:00:00Z. Years 1970 to 9999.
+/// A moment, in microseconds since 1970-01-01T00:00:00Z, up to [`Time::MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 pub struct Time(i64);
 
 impl Time {
     pub const EPOCH: Self = Self(0);
-    /// 9999-12-31T23:59:59.999999Z.
-    pub const MAX: Self = Self(253_402_300_799_999_999);
+    /// 9999-12-30T21:59:59.999999Z: what is later cannot be shown in every time zone.
+    pub const MAX: Self = Self(253_402_207_199_999_999);
 
-    /// Clamps to the years 1970 to 9999.
+    /// Clamps to what can be shown.
     #[must_use]
     pub fn from_micros(micros: i64) -> Self {
         Self(micros.clamp(0, Self::MAX.0))

@@ -17,7 +17,7 @@ pub const ZONE_RULE: &str = "must be a time zone of the IANA database, such as E
 const DAY_CHARS: usize = "2026-12-31".len();
 const YEAR_MIN: i16 = 1970;
 
-/// A time zone of the IANA database, which this executable carries.
+/// A time zone of the IANA database: of the host, or else of the copy that this executable carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone(TimeZone);
 
@@ -34,7 +34,8 @@ impl Zone {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let may_be = name.len() <= ZONE_CHARS_MAX;
-        may_be.then(|| TimeZone::get(name).ok()).flatten().map(Self)
+        let found = may_be.then(|| TimeZone::get(name).ok()).flatten();
+        found.filter(|it| !it.is_unknown()).map(Self)
     }
 
     #[must_use]
@@ -49,7 +50,7 @@ impl Zone {
         Local(moment.to_zoned(self.0.clone()))
     }
 
-    /// The last second of a day there.
+    /// The last second of a day there, or the last moment that there is.
     #[must_use]
     pub fn end_of(&self, day: Date) -> Time {
         let next = day.tomorrow().and_then(|it| it.to_zoned(self.0.clone()));

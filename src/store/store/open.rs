@@ -29,6 +29,10 @@ pub(in crate::store) const TRAILER_MAGIC: [u8; 16] = *b"posture backup 1";
 pub(in crate::store) const TRAILER_BYTES: usize = 40;
 /// The name of a database while it is created. It is renamed once it is complete.
 const NEW_FILE: &str = "posture.redb.new";
+/// The name of the copy from before a migration while it is made.
+const NEW_COPY: &str = "posture.redb.format.new";
+/// So many upgrades from one format are kept apart.
+const N_COPIES_MAX: u32 = 100;
 
 /// Where the database is stored.
 pub(in crate::store) enum DatabaseLocation {
@@ -369,7 +373,12 @@ fn require_not_relocated(relocation: Option<Relocation>) -> Result<()> {
 /// # Errors
 /// `Unavailable` if the disk has no space for it: nothing was changed.
 fn copy_file(dir: &Path, file: &Path, format: u32) -> Result<()> {
-    let (name, n_bytes) = (format!("{FILE}.format-{format}"), file_bytes(file)?);
+    let (name, n_bytes) = (copy_name(dir, format), file_bytes(file)?);
+    let new = dir.join(NEW_COPY);
+    match std::fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(dir_refused(error)),
+        Ok(()) | Err(_) => (),
+    }
     if let Some(disk) = disk_space::measure(file) {
         let needed_bytes = n_bytes + disk.needed_bytes;
         if disk.free_bytes < needed_bytes {
@@ -383,10 +392,28 @@ fn copy_file(dir: &Path, file: &Path, format: u32) -> Result<()> {
         }
     }
     tracing::info!(format, n_bytes, copy = name, "copying the database before its migration");
-    let copy = dir.join(name);
-    std::fs::copy(file, &copy).map_err(dir_refused)?;
-    File::open(&copy).and_then(|it| it.sync_all()).map_err(dir_refused)?;
+    std::fs::copy(file, &new).map_err(dir_refused)?;
+    File::open(&new).and_then(|it| it.sync_all()).map_err(dir_refused)?;
+    std::fs::rename(&new, dir.join(name)).map_err(dir_refused)?;
     sync_dir(dir)
+}
+
+/// `posture.redb.format-1`, or with a number at its end if there is one.
+fn copy_name(dir: &Path, format: u32) -> String {
+    let name = format!("{FILE}.format-{format}");
+    let further = (2..N_COPIES_MAX).map(|n| format!("{name}-{n}"));
+    let is_free = |it: &String| !dir.join(it).exists();
+    std::iter::once(name.clone()).chain(further).find(is_free).unwrap_or(name)
+}
+
+/// Migrates the database of a folder that is a copy itself: nothing of it is kept.
+pub(in crate::store) fn migrate_scratch(dir: &Path, cache_bytes: usize) -> Result<()> {
+    guarded(|| {
+        let gauges = Arc::default();
+        let db = open_file(&dir.join(FILE), cache_bytes)?;
+        let format = checked_format(&db, &gauges)?;
+        migrate(&db, format, &gauges)
+    })
 }
 
 fn file_bytes(file: &Path) -> Result<u64> {

@@ -126,6 +126,8 @@ fn what_is_before_a_release_is_not_compared_with_what_follows() {
     stricter.seal();
     posture.pass_days(1);
     let posture = posture.restart_with(stricter);
+    let today = ask(&posture, &client, "language=en").text();
+    assert!(today.contains("The rules of assessment changed today, so"), "{today}");
     posture.pass_days(5);
     push(&posture, &body);
     for (language, wanted) in [

@@ -151,9 +151,14 @@ fn a_zone_is_one_of_the_database() {
     let client = posture.client("A");
     let path = format!("/api/clients/{client}");
     let zone = |it: Value| json!({"settings": {"timeZone": it}});
-    for wrong in
-        [json!("Mars/Olympus"), json!(""), json!(1), json!("+01:00"), json!("x".repeat(65))]
-    {
+    for wrong in [
+        json!("Mars/Olympus"),
+        json!(""),
+        json!(1),
+        json!("+01:00"),
+        json!("Etc/Unknown"),
+        json!("x".repeat(65)),
+    ] {
         let refused = posture.operator("PATCH", &path, &zone(wrong.clone()));
         let (field, rule) = refused_field(&refused);
         assert_eq!(field, "settings.timeZone", "{wrong}");
@@ -168,6 +173,24 @@ fn a_zone_is_one_of_the_database() {
         let body = json!({"clientId": client, "title": "A", "dueAt": wrong});
         let refused = posture.operator("POST", "/api/tasks", &body);
         assert!(refused_field(&refused).1.contains("2026-12-31"), "{}", refused.text());
+    }
+}
+
+/// The end of the last days cannot be shown everywhere: it is the last moment that can.
+#[test]
+fn the_last_day_of_all_is_one() {
+    let posture = Posture::start();
+    for zone in [MONTREAL, "Pacific/Kiritimati"] {
+        let client = client_in(&posture, zone);
+        for day in ["9999-12-29", "9999-12-30", "9999-12-31"] {
+            let task = json!({"clientId": client, "title": "Mend it", "dueAt": day});
+            let due = posted(&posture, "/api/tasks", &task)["dueAt"].clone();
+            assert!(due.as_str().unwrap().starts_with("9999-12-"), "{due}");
+        }
+        assert_eq!(
+            read(&posture, &format!("/api/tasks?clientId={client}")).as_array().unwrap().len(),
+            3
+        );
     }
 }
 

@@ -46,7 +46,15 @@ fn the_copy_of_before_an_upgrade_leads_back() {
         let words = ["restore", "data/posture.redb.format-1", "--replace"];
         let said = folder.ok(&words);
         assert!(said.contains("the database that was there is now "), "{said}");
+        // Forward once more keeps both copies, and what an interrupted one left is gone.
+        let left = data.join("posture.redb.format.new");
+        std::fs::write(&left, "half").unwrap();
         let mut after = rows(&database);
+        let again = after.clone();
+        folder.serve().stop();
+        assert_eq!(rows(&data.join("posture.redb.format-1-2")), again, "{name}");
+        assert_eq!(rows(&copy), before, "{name}");
+        assert!(!left.exists(), "{name}");
         // A restore says so in the audit log and the first rows.
         let said_by_restore = ["audit", "meta"];
         for table in said_by_restore {

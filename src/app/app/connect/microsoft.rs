@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::blocking;
 use crate::clock::Time;
+use crate::clock::zone::Zone;
 use crate::connect::kind::{Values, uses_microsoft_app};
 use crate::connect::microsoft::check::{Found, own_tokens, registration, sign_in};
 use crate::connect::microsoft::{
@@ -206,7 +207,7 @@ impl App {
             Ok(_) if expires_at.is_some_and(|it| it <= now) => {
                 (Err("its credential has expired; renew it".to_owned()), None)
             }
-            Ok(key) => (Ok(valid_until(expires_at)), Some(key)),
+            Ok(key) => (Ok(valid_until(expires_at, &self.time_zone())), Some(key)),
             Err(unread) => (Err(unread.reason), None),
         };
         let mut found = [Some(credential), None, None, None];
@@ -289,9 +290,9 @@ fn take_next(batch: &mut Batch, known: &Credential) -> Result<()> {
     Ok(())
 }
 
-fn valid_until(expires_at: Option<Time>) -> String {
+fn valid_until(expires_at: Option<Time>, zone: &Zone) -> String {
     expires_at.map_or_else(
         || "it can be used".to_owned(),
-        |it| format!("it can be used until {}", &it.to_string()[..10]),
+        |it| format!("it can be used until {}", zone.local(it).day()),
     )
 }

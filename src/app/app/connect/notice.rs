@@ -66,7 +66,8 @@ impl App {
             self.notices.close(NoticeKind::CredentialExpiring);
             return;
         };
-        let (verb, date) = (if at <= now { "expired" } else { "expires" }, &at.to_string()[..10]);
+        let verb = if at <= now { "expired" } else { "expires" };
+        let date = self.time_zone().local(at).day();
         let what = if has_next {
             "A new certificate waits: upload it, and test the app"
         } else {

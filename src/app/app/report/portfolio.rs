@@ -251,14 +251,17 @@ impl App {
         };
         let figures = rows.summary()?;
         let before = rows.find_day_before(self.clock.now().plus_days(1 - TREND_DAYS))?;
-        let rules = |since| rows.list_moves_of(&Cause::Release.as_str(), since);
-        let comparable = match before {
-            Some(it) if rules(it.calculated_at)?.is_empty() => Some(it),
+        let is_comparable = |it: &ScoreEntry| {
+            let rules = rows.list_moves_of(&Cause::Release.as_str(), it.calculated_at)?;
+            Ok::<_, Error>(rules.iter().all(|changed| changed.at == it.calculated_at))
+        };
+        let before = match before {
+            Some(it) if is_comparable(&it)? => Some(it),
             Some(_) | None => None,
         };
         Ok(ClientStanding {
             tags: settings.tags().into_iter().map(str::to_owned).collect(),
-            score_before: comparable.map(|it| it.score.overall),
+            score_before: before.map(|it| it.score.overall),
             exposure: figures.exposure,
             n_unpriced_risks: figures.n_unpriced_risks,
             n_risks: Severity::ALL.map(|it| u64::from(figures.n_risks[it as usize])),

@@ -137,12 +137,18 @@ fn change_text(score: &Value, moves: &Value, now: Time) -> Option<String> {
     (!known.is_empty()).then(|| known.join(", "))
 }
 
-/// The score at a time, from the changes since then, newest first. `None`: there was none, or it is too long ago.
+/// The score at a time, from the changes since then, newest first. `None`: there was none, it is too long ago, or the rules
+/// of assessment changed since then.
 fn score_at(moves: &Value, at: Time) -> Option<i64> {
-    let is_before = |it: &&Value| {
+    let is_before = |it: &Value| {
         it["at"].as_str().and_then(|it| it.parse().ok()).is_some_and(|it: Time| it <= at)
     };
-    moves.as_array()?.iter().find(is_before)?["to"].as_i64()
+    let moves = moves.as_array()?;
+    let mut since = moves.iter().take_while(|it| !is_before(it));
+    if since.any(|it| it["cause"] == "catalogue") {
+        return None;
+    }
+    moves.iter().find(|it| is_before(it))?["to"].as_i64()
 }
 
 fn show_frameworks(frameworks: &Value) -> Result<()> {

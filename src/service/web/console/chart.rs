@@ -47,15 +47,15 @@ pub(super) fn bar(parts: &[(String, i64)]) -> String {
     svg + "</svg>"
 }
 
-/// Values from 0 to 100 over time, the oldest first: seconds, value, and whether what follows cannot be compared with what is
-/// before, which a dashed line marks.
-pub(super) fn line(points: &[(i64, i64, bool)]) -> String {
+/// Values from 0 to 100 over time, the oldest first: seconds and value. `marks`: when what follows could no longer be compared
+/// with what is before, which a dashed line shows.
+pub(super) fn line(points: &[(i64, i64)], marks: &[i64]) -> String {
     let (width, height) = LINE;
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return String::new();
     };
     let span = (last.0 - first.0).max(1);
-    let place = |it: &(i64, i64, bool)| {
+    let place = |it: &(i64, i64)| {
         let x = (it.0 - first.0) * (width - 4) / span + 2;
         let y = height - 4 - it.1.clamp(0, 100) * (height - 8) / 100 + 2;
         (x, y)
@@ -65,10 +65,11 @@ pub(super) fn line(points: &[(i64, i64, bool)]) -> String {
     let text = format!("from {} to {}, lowest {lowest}, highest {highest}", first.1, last.1);
     let mut svg = picture("line", LINE, &text);
     for level in LEVELS {
-        let (_, y) = place(&(first.0, level, false));
+        let (_, y) = place(&(first.0, level));
         let _ = write!(svg, r#"<path class="level" d="M0 {y}h{width}"/>"#);
     }
-    for (x, _) in points.iter().filter(|it| it.2).map(place) {
+    let shown = marks.iter().filter(|it| (first.0..=last.0).contains(it));
+    for (x, _) in shown.map(|it| place(&(*it, 0))) {
         let _ = write!(svg, r#"<path class="mark" d="M{x} 0v{height}"/>"#);
     }
     let drawn: Vec<_> = points.iter().map(place).map(|(x, y)| format!("{x},{y}")).collect();

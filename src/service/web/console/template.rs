@@ -129,7 +129,7 @@ pub(super) fn environment(
     all.add_function("here", |state: &State<'_, '_>, changes: Kwargs| here(state, &changes));
     all.add_function("filters", |state: &State<'_, '_>| filters(state));
     all.add_function("bar", |parts: Points| Value::from_safe_string(chart::bar(&parts)));
-    all.add_function("line", |points: Serde<Vec<(String, i64, bool)>>| line(&points));
+    all.add_function("line", |points: Points, marks: Serde<Vec<String>>| line(&points, &marks));
     all.add_filter("score_points", |events: Value| score_points(&events));
     let known = Arc::clone(app);
     all.add_function("client_name", move |id: &str| client_name(&known, id));
@@ -303,10 +303,8 @@ fn filtered(state: &State<'_, '_>) -> Result<Pairs, Error> {
 fn score_points(events: &Value) -> Result<Vec<Value>, Error> {
     let mut points = Vec::new();
     for event in events.try_iter()? {
-        let object = event.get_attr("data")?.get_attr("object")?;
-        let (score, cause) = (object.get_attr("overallScore")?, object.get_attr("cause")?);
-        let is_of_rules = cause.as_str() == Some("catalogue");
-        points.push(Value::from(vec![event.get_attr("created")?, score, is_of_rules.into()]));
+        let score = event.get_attr("data")?.get_attr("object")?.get_attr("overallScore")?;
+        points.push(Value::from(vec![event.get_attr("created")?, score]));
     }
     Ok(points)
 }
@@ -345,10 +343,11 @@ fn client_name(app: &App, id: &str) -> String {
 }
 
 /// A line of points, each `[time, value from 0 to 100]`.
-fn line(points: &[(String, i64, bool)]) -> Result<Value, Error> {
+fn line(points: &[(String, i64)], marks: &[String]) -> Result<Value, Error> {
     let mut known = Vec::new();
-    for (at, value, is_of_rules) in points {
-        known.push((time(at)?.s(), *value, *is_of_rules));
+    for (at, value) in points {
+        known.push((time(at)?.s(), *value));
     }
-    Ok(Value::from_safe_string(chart::line(&known)))
+    let marks = marks.iter().map(|it| Ok(time(it)?.s())).collect::<Result<Vec<_>, Error>>()?;
+    Ok(Value::from_safe_string(chart::line(&known, &marks)))
 }

@@ -8,14 +8,15 @@ use super::restore::{RestoreOptions, Restored, restore};
 use super::walk::CACHE_BYTES;
 use crate::clock::Time;
 use crate::error::Result;
+use crate::store::open::migrate_scratch;
 use crate::store::spool::SCRATCH_PREFIX;
 use crate::store::{EngineOptions, Snapshot, Store, StoreOptions};
 
-/// Restores a backup into a new folder inside of `folder`, and calls `look` with it. The new folder is removed in the end.
+/// Restores a backup into a new folder inside of `folder`, migrates it, and calls `look` with it. The new folder is removed in the end.
 /// Takes long: run it off the async threads.
 ///
 /// # Errors
-/// Those of [`restore`] and of `look`.
+/// Those of [`restore`], of the migration and of `look`.
 pub fn rehearse<T>(
     (file, identity): (&Path, Option<&str>),
     folder: &Path,
@@ -26,6 +27,7 @@ pub fn rehearse<T>(
     let scratch = PendingFile::scratch(folder, SCRATCH_PREFIX);
     let options = RestoreOptions { file, dir: scratch.path(), identity, replace: false };
     let restored = restore(&options, job, now)?;
+    migrate_scratch(scratch.path(), CACHE_BYTES)?;
     look(restored, scratch.path())
 }
 

@@ -67,11 +67,20 @@ fn trend(language: Language, it: &Standing) -> Vec<Block> {
     let (start, end) = (first.1, last.1);
     blocks.push(Block::Line(LineChart {
         title: of(language, "Score over time", "Évolution du pointage").to_owned(),
-        alternative: say!(
-            language,
-            "The score went from {start} on {from} to {end} on {to}, of 100.",
-            "Le pointage est passé de {start} le {from} à {end} le {to}, sur 100."
-        ),
+        alternative: if it.rules_changed_at.is_empty() {
+            say!(
+                language,
+                "The score went from {start} on {from} to {end} on {to}, of 100.",
+                "Le pointage est passé de {start} le {from} à {end} le {to}, sur 100."
+            )
+        } else {
+            say!(
+                language,
+                "The score was {start} on {from} and is {end} on {to}, of 100; the rules of assessment changed in between.",
+                "Le pointage était de {start} le {from} et est de {end} le {to}, sur 100; les règles d’évaluation ont \
+                 changé entre-temps."
+            )
+        },
         points: it.days.iter().map(|(at, score)| (at.day(), *score)).collect(),
         days: [from, to],
         marks: it.rules_changed_at.iter().map(|it| it.day()).collect(),

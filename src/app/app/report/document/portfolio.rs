@@ -133,8 +133,8 @@ pub(super) fn sentences(language: Language, it: &PortfolioStanding) -> Vec<Strin
         let n = n_clients(language, both().count());
         said.push(say!(
             language,
-            "For {n} with a score at the start of the quarter, it went from {before} to {now}.",
-            "Pour {n} ayant un pointage au début du trimestre, il est passé de {before} à {now}."
+            "For {n} with a score at the start of the quarter, or of the rules that hold now, it went from {before} to {now}.",
+            "Pour {n} ayant un pointage au début du trimestre, ou des règles actuelles, il est passé de {before} à {now}."
         ));
     }
     said.push(grades(language, it));
@@ -210,11 +210,12 @@ fn clients(language: Language, it: &PortfolioStanding) -> Vec<Block> {
     }
     blocks.push(note(
         language,
-        "Quarter: how far the score moved since its start; a dash if there was no score then. Weakest framework: of \
-         those in scope for the client, the one with the lowest readiness.",
-        "Trimestre\u{a0}: de combien le pointage a bougé depuis son début; un tiret s’il n’y avait alors pas de \
-         pointage. Référentiel le plus faible\u{a0}: parmi ceux qui sont visés pour le client, celui dont la \
-         préparation est la plus basse.",
+        "Quarter: how far the score moved since its start, or since the rules of assessment changed in it; a dash if \
+         there was no score then. Weakest framework: of those in scope for the client, the one with the lowest \
+         readiness.",
+        "Trimestre\u{a0}: de combien le pointage a bougé depuis son début, ou depuis que les règles d’évaluation y ont \
+         changé; un tiret s’il n’y avait alors pas de pointage. Référentiel le plus faible\u{a0}: parmi ceux qui sont \
+         visés pour le client, celui dont la préparation est la plus basse.",
     ));
     blocks
 }

@@ -108,8 +108,9 @@ impl App {
             None => rows.list_days(N_DAYS)?.pop(),
         };
         let start = first.map(|it| (it.calculated_at, it.score.overall));
-        let rules = rows.list_moves_of(&Cause::Release.as_str(), since)?;
-        let mut quarter = Quarter::of(&rules, start, since);
+        let first = start.map_or(since, |it| it.0);
+        let rules = rows.list_moves_of(&Cause::Release.as_str(), first)?;
+        let mut quarter = Quarter::of(&rules, start);
         rows.visit_risks(|it| count_risk(&it, since, &mut quarter))?;
         let in_scope = Settings::of(&client.settings).frameworks();
         let catalog = self.catalog();

@@ -111,9 +111,9 @@ pub(super) struct Quarter {
 }
 
 impl Quarter {
-    /// Begins with the last change of the rules in it, if there was one. `start`: the score at the start of the quarter.
-    pub(super) fn of(rules: &[ScoreMove], start: Option<(Time, u8)>, since: Time) -> Self {
-        let changed = rules.last().filter(|it| since <= it.at);
+    /// `start`: the score at the start of the quarter. Where the rules changed after it, the quarter begins with that.
+    pub(super) fn of(rules: &[ScoreMove], start: Option<(Time, u8)>) -> Self {
+        let changed = rules.last().filter(|it| start.is_some_and(|(at, _)| at < it.at));
         Self {
             rules_changed_at: changed.map(|it| it.at),
             start: changed.map_or(start, |it| Some((it.at, it.to))),
@@ -123,7 +123,7 @@ impl Quarter {
 
     /// What happened at `at` is of it. `since`: its start. What a change of the rules itself did is of none.
     pub(super) fn has(&self, at: Time, since: Time) -> bool {
-        self.rules_changed_at.map_or(since <= at, |changed| changed < at)
+        since <= at && self.rules_changed_at.is_none_or(|changed| changed < at)
     }
 }
 
@@ -195,7 +195,7 @@ impl App {
         let start = days.iter().rev().find(|it| it.0 < since).or(days.first()).copied();
         let rules =
             rows.list_moves_of(&Cause::Release.as_str(), days.first().map_or(now, |it| it.0))?;
-        let mut quarter = Quarter::of(&rules, start, since);
+        let mut quarter = Quarter::of(&rules, start);
         let mut n_risks = [0; 4];
         rows.visit_risks(|it| {
             count_risk(&it, since, &mut quarter);

@@ -109,11 +109,21 @@ fn score(language: Language, it: &Standing) -> String {
 pub(super) fn score_change(language: Language, it: &Standing) -> Option<String> {
     let now = it.score.as_ref()?.overall;
     let (at, before) = it.quarter.start?;
-    let day = date(language, &Zone::UTC, at);
+    let rules_changed_at = it.quarter.rules_changed_at;
+    // Scores are kept by days in UTC.
+    let zone = if rules_changed_at.is_some() { &it.zone } else { &Zone::UTC };
+    let day = date(language, zone, at);
     let is_shorter = it.now.plus_days(-QUARTER_DAYS) <= at;
     let step = now.abs_diff(before);
     let points = counted(language, step.into(), ["point", "points"], ["point", "points"]);
-    Some(if is_shorter && at.day() == it.now.day() {
+    let is_of_today = is_shorter && at.day() == it.now.day();
+    Some(if is_of_today && rules_changed_at.is_some() {
+        say!(
+            language,
+            "The rules of assessment changed today, so there is nothing to compare the score with.",
+            "Les règles d’évaluation ont changé aujourd’hui\u{a0}: il n’y a rien à quoi comparer le pointage."
+        )
+    } else if is_of_today {
         say!(
             language,
             "The first score is of today, so there is nothing to compare it with.",
