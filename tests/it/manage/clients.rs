@@ -48,6 +48,7 @@ fn a_new_client_shows_what_it_is_and_the_defaults() {
         "retention": {"statementsDays": 2557, "observationsDays": 730},
         "tags": [],
         "scanNetworks": [],
+        "timeZone": "UTC",
     });
     let id = client["id"].as_str().unwrap();
     let expected = json!({
