@@ -65,7 +65,7 @@ fn a_report_arrives_once_when_it_is_due_as_the_service_signed_it() {
     assert_eq!(headers["Date"], "Tue, 31 Mar 2026 06:00:00 +0000");
     let text = message["text"].as_str().unwrap();
     for said in [
-        "Security and compliance report: Acme & Söhne, as of March 31, 2026, 06:00 UTC",
+        "Security and compliance report: Acme & Söhne, as of March 31, 2026, 08:00 UTC+2",
         "Acme & Söhne scores 1 of 100, a grade of F.",
         "The report is attached as a PDF file.",
         &format!("In the console: https://posture.example.com/clients/{}", acme.as_str().unwrap()),
