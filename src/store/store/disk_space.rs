@@ -1,5 +1,6 @@
 //! Checks whether the disk has space for another write. A full disk would stop the engine in the middle of one.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,29 @@ pub(in crate::store) struct Measure {
 pub(in crate::store) fn free_bytes(path: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(path).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Less space than is needed.
+pub(in crate::store) struct Shortage {
+    pub(in crate::store) free_mib: u64,
+    pub(in crate::store) needed_mib: u64,
+}
+
+/// What is missing for so many bytes in a folder. On the disk of the database, the space that its writes need stays free. A
+/// file system that does not answer counts as one with space: the writing will show it.
+pub(in crate::store) fn find_shortage(
+    folder: &Path,
+    n_bytes: u64,
+    database: Option<&Path>,
+) -> Option<Shortage> {
+    let free_bytes = free_bytes(folder)?;
+    let disk = |it: &Path| std::fs::metadata(it).ok().map(|it| it.dev());
+    let reserved = database.filter(|it| disk(it) == disk(folder)).and_then(measure);
+    let needed_bytes = n_bytes + reserved.map_or(0, |it| it.needed_bytes);
+    (free_bytes < needed_bytes).then(|| Shortage {
+        free_mib: free_bytes >> 20,
+        needed_mib: needed_bytes.div_ceil(1 << 20),
+    })
 }
 
 /// `None`: the file system does not answer.

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 
 use crate::clock::Time;
 use crate::error::{Error, Result};
+use crate::store::disk_space::{self, Shortage};
 use crate::store::engine::{
     ActiveNode, Engine, FILE, FileEngine, Node, OpenFault, Opening, PostgresEngine,
     PostgresOptions, StorageBackend,
@@ -22,7 +23,7 @@ use crate::store::kernel::transaction::{Counts, Reading, Rows};
 use crate::store::migration::{FORMAT, migrate, write_alone};
 use crate::store::spool;
 use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
-use crate::store::{EngineOptions, StoreOptions, disk_space, node};
+use crate::store::{EngineOptions, StoreOptions, node};
 
 /// Begins the trailer of a backup, which is behind the pages of the database.
 pub(in crate::store) const TRAILER_MAGIC: [u8; 16] = *b"posture backup 1";
@@ -379,17 +380,14 @@ fn copy_file(dir: &Path, file: &Path, format: u32) -> Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(dir_refused(error)),
         Ok(()) | Err(_) => (),
     }
-    if let Some(disk) = disk_space::measure(file) {
-        let needed_bytes = n_bytes + disk.needed_bytes;
-        if disk.free_bytes < needed_bytes {
-            return Err(Error::unavailable(format!(
-                "the first start of this release keeps a copy of {FILE} as {name}, with which one can go back: that needs {} free \
-                 in {}, where {} are free; nothing was changed",
-                mib(needed_bytes),
-                dir.display(),
-                mib(disk.free_bytes)
-            )));
-        }
+    if let Some(Shortage { free_mib, needed_mib }) =
+        disk_space::find_shortage(dir, n_bytes, Some(file))
+    {
+        return Err(Error::unavailable(format!(
+            "the first start of this release keeps a copy of {FILE} as {name}, with which one can go back: that needs \
+             {needed_mib} MiB free in {}, where {free_mib} MiB are free; nothing was changed",
+            dir.display()
+        )));
     }
     tracing::info!(format, n_bytes, copy = name, "copying the database before its migration");
     std::fs::copy(file, &new).map_err(dir_refused)?;
@@ -418,11 +416,6 @@ pub(in crate::store) fn migrate_scratch(dir: &Path, cache_bytes: usize) -> Resul
 
 fn file_bytes(file: &Path) -> Result<u64> {
     std::fs::metadata(file).map(|it| it.len()).map_err(dir_refused)
-}
-
-fn mib(n_bytes: u64) -> String {
-    const BYTES: u64 = 1024 * 1024;
-    format!("{} MiB", n_bytes.div_ceil(BYTES))
 }
 
 pub(in crate::store) fn sync_dir(dir: &Path) -> Result<()> {

@@ -12,7 +12,7 @@ use super::kpi::reasons;
 use super::walk::{First, Mark};
 use crate::app::App;
 use crate::app::client::settings::Settings;
-use crate::app::event::cause::Cause;
+use crate::app::report::posture::rule_changes;
 use crate::auth::caller::Caller;
 use crate::engine::fact::Status;
 use crate::engine::framework::{Framework, FrameworkId};
@@ -252,7 +252,7 @@ impl App {
         let figures = rows.summary()?;
         let before = rows.find_day_before(self.clock.now().plus_days(1 - TREND_DAYS))?;
         let is_comparable = |it: &ScoreEntry| {
-            let rules = rows.list_moves_of(&Cause::Release.as_str(), it.calculated_at)?;
+            let rules = rule_changes(rows, it.calculated_at)?;
             Ok::<_, Error>(rules.iter().all(|changed| changed.at == it.calculated_at))
         };
         let before = match before {

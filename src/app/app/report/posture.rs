@@ -3,12 +3,15 @@
 use std::cmp::Reverse;
 
 use crate::app::App;
+use crate::app::event::cause::Cause;
+use crate::clock::Time;
 use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ControlOutcome, FrameworkSummary, Risk};
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::page::{Cut, Page};
 use crate::store::ClientSnapshot;
+use crate::store::per_client::history::score::ScoreMove;
 use crate::store::per_client::posture::{OpenRisk, ScoreEntry};
 
 /// Below this coverage a score is provisional.
@@ -24,6 +27,11 @@ pub struct ScoreHistory {
 
 pub fn scores(rows: &ClientSnapshot, n_history: u32) -> Result<ScoreHistory> {
     Ok(ScoreHistory { current: rows.find_score()?, history: rows.list_days(n_history)? })
+}
+
+/// When the rules of assessment changed since `since`, oldest first, with the score by the new ones.
+pub fn rule_changes(rows: &ClientSnapshot, since: Time) -> Result<Vec<ScoreMove>> {
+    rows.list_moves_of(&Cause::Release.as_str(), since)
 }
 
 /// Open risks that are not accepted, highest score first, then by id.

@@ -281,9 +281,9 @@ impl App {
         set.unwrap_or_else(|| self.options.time_zone.clone())
     }
 
-    /// Where the days of a client end, or of the service provider if it has no zone of its own.
-    pub fn time_zone_of(&self, client: ClientId) -> Zone {
-        let own = self.clients.directory.find(client);
+    /// Where the days of a client end, or of the service provider if there is none, or if it has no zone of its own.
+    pub fn time_zone_of(&self, client: impl Into<Option<ClientId>>) -> Zone {
+        let own = client.into().and_then(|it| self.clients.directory.find(it));
         own.and_then(|it| ClientSettings::of(&it.settings).time_zone())
             .unwrap_or_else(|| self.time_zone())
     }

@@ -14,6 +14,7 @@ use super::{act, chart, profile, tables};
 use crate::app::App;
 use crate::clock::Time;
 use crate::clock::zone::{Local, Zone};
+use crate::id::ClientId;
 
 macro_rules! templates {
     ($($name:literal),* $(,)?) => {
@@ -187,8 +188,8 @@ const MONTHS: [&str; 12] =
 /// Of the client that is named, or else of the client of the page, or else of the service provider.
 fn zone_of(app: &App, state: &State<'_, '_>, client: Option<String>) -> Zone {
     let of_page = || state.lookup("at")?.get_attr("client").ok()?.as_str().map(str::to_owned);
-    let client = client.or_else(of_page).and_then(|it| it.parse().ok());
-    client.map_or_else(|| app.time_zone(), |it| app.time_zone_of(it))
+    let client: Option<ClientId> = client.or_else(of_page).and_then(|it| it.parse().ok());
+    app.time_zone_of(client)
 }
 
 /// `27 Nov 2026`.

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, CWD, RenameFlags, fadvise, renameat_with};
@@ -11,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result};
 use crate::secret;
-use crate::store::disk_space;
+use crate::store::disk_space::{self, Shortage};
 use crate::store::open::DatabaseLocation;
 use crate::store::spool::SCRATCH_NAME_BYTES;
 use crate::store::{EngineOptions, StoreOptions};
@@ -145,18 +144,12 @@ pub(super) fn sync(path: &Path) -> Result<()> {
 /// # Errors
 /// `Unavailable` if there is less.
 pub(super) fn require_space(folder: &Path, n_bytes: u64, database: Option<&Path>) -> Result<()> {
-    // A file system that does not answer counts as one with space: the writing will show it.
-    let Some(free_bytes) = disk_space::free_bytes(folder) else { return Ok(()) };
-    let disk = |it: &Path| fs::metadata(it).ok().map(|it| it.dev());
-    let reserved = database.filter(|it| disk(it) == disk(folder)).and_then(disk_space::measure);
-    let needed_bytes = n_bytes + reserved.map_or(0, |it| it.needed_bytes);
-    if needed_bytes <= free_bytes {
-        return Ok(());
-    }
-    let (free_mib, needed_mib) = (free_bytes >> 20, needed_bytes.div_ceil(1 << 20));
-    Err(Error::unavailable(format!(
-        "there is not enough space: {free_mib} MiB are free, {needed_mib} MiB are needed"
-    )))
+    let short = disk_space::find_shortage(folder, n_bytes, database);
+    short.map_or(Ok(()), |Shortage { free_mib, needed_mib }| {
+        Err(Error::unavailable(format!(
+            "there is not enough space: {free_mib} MiB are free, {needed_mib} MiB are needed"
+        )))
+    })
 }
 
 /// What was read again is not what was written.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::standing::{QUARTER_DAYS, Quarter, count_risk};
 use crate::app::App;
 use crate::app::client::settings::Settings;
-use crate::app::event::cause::Cause;
 use crate::app::report::kpi::weight;
 use crate::app::report::portfolio::{is_active, require_reportable};
+use crate::app::report::posture::rule_changes;
 use crate::app::report::walk::Mark;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
@@ -108,8 +108,7 @@ impl App {
             None => rows.list_days(N_DAYS)?.pop(),
         };
         let start = first.map(|it| (it.calculated_at, it.score.overall));
-        let first = start.map_or(since, |it| it.0);
-        let rules = rows.list_moves_of(&Cause::Release.as_str(), first)?;
+        let rules = rule_changes(rows, start.map_or(since, |it| it.0))?;
         let mut quarter = Quarter::of(&rules, start);
         rows.visit_risks(|it| count_risk(&it, since, &mut quarter))?;
         let in_scope = Settings::of(&client.settings).frameworks();

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use super::wording;
 use crate::app::App;
-use crate::app::event::cause::Cause;
 use crate::app::report::because::OpenQuestion;
 use crate::app::report::client::ClientReport;
 use crate::app::report::log::LogPart;
-use crate::app::report::posture::{RiskOrder, page_open_risks, page_risks};
+use crate::app::report::posture::{RiskOrder, page_open_risks, page_risks, rule_changes};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::clock::zone::Zone;
@@ -193,8 +192,7 @@ impl App {
         let days: Vec<_> = days.iter().map(|it| (it.calculated_at, it.score.overall)).collect();
         let frameworks = frameworks(rows, &report)?;
         let start = days.iter().rev().find(|it| it.0 < since).or(days.first()).copied();
-        let rules =
-            rows.list_moves_of(&Cause::Release.as_str(), days.first().map_or(now, |it| it.0))?;
+        let rules = rule_changes(rows, days.first().map_or(now, |it| it.0))?;
         let mut quarter = Quarter::of(&rules, start);
         let mut n_risks = [0; 4];
         rows.visit_risks(|it| {

@@ -27,7 +27,7 @@ pub(super) fn check(it: &Rhythm) -> Result<()> {
     zone(it).map(drop)
 }
 
-pub(super) fn zone(it: &Rhythm) -> Result<Zone> {
+fn zone(it: &Rhythm) -> Result<Zone> {
     Zone::named(&it.zone).ok_or_else(|| Error::invalid_field("when.timeZone", ZONE_RULE))
 }
 

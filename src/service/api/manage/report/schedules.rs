@@ -233,10 +233,6 @@ impl ScheduleBody {
     }
 }
 
-fn zone_of(web: &Web, client: Option<ClientId>) -> Zone {
-    client.map_or_else(|| web.app.time_zone(), |it| web.app.time_zone_of(it))
-}
-
 pub struct ReportSchedules;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
@@ -279,7 +275,7 @@ impl ReportSchedules {
             catalog.framework_named(it).map(|it| it.id).map_err(|it| it.about("framework"))
         });
         let client = body.client_id.map(|it| it.0);
-        let zone = zone_of(&web, client);
+        let zone = web.app.time_zone_of(client);
         let new = NewSchedule {
             client,
             framework: framework.transpose()?,
@@ -307,7 +303,7 @@ impl ReportSchedules {
         body: Body<ScheduleBody>,
     ) -> Result<Data<ScheduleView>, Failure> {
         let id = report_schedule_id.read::<ReportScheduleId>()?;
-        let change = |client| body.read()?.change(&zone_of(&web, client));
+        let change = |client| body.read()?.change(&web.app.time_zone_of(client));
         let changed = web.app.change_report_schedule(&by.0, id, change).await?;
         Ok(Data::of(&ScheduleView::of(&web, changed)))
     }
