@@ -128,8 +128,10 @@ fn serve(folder: &Folder) -> Server {
     Server::start(&mut command, &folder.path().join("serve.log"))
 }
 
+/// Down to a tenth.
 fn mib(kib: u64) -> String {
-    format!("{} MiB", kib / 1024)
+    let tenths = kib * 10 / 1024;
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
 
 struct Load {

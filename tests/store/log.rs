@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use posture_core::engine::fact::{Observation, Verdict};
 use posture_core::id::ImportId;
 use posture_store::store::per_client::fact::ObservationKey;
+use posture_store::store::per_client::import::Import;
 use posture_store::store::per_client::past::N_PAST_MAX;
 use posture_store::store::{ClientBatch, Store};
 
 use super::{CACHE_BYTES, PASSED, SILENT, memory, noon, observation, some_client};
 use crate::harness::backend::{Disk, Random};
+use crate::rows::import;
 
 /// What [`list_observations`] promises, the slow way.
 ///
@@ -111,8 +113,7 @@ fn an_import_finds_what_it_brought_and_a_retraction_uncovers_what_was_before() {
     assert_eq!(listed(), std::slice::from_ref(&new));
     let found = rows.snapshot().unwrap().find_observations_of_import(new.import).unwrap();
     assert_eq!(found, [ObservationKey::from(&new)]);
-    let key = found[0].clone();
-    assert!(rows.write_now(move |batch| batch.remove_observation(&key)).unwrap());
+    rows.write_now(move |batch| batch.remove_observations(&found)).unwrap();
     assert_eq!(listed(), [old]);
 }
 
@@ -132,10 +133,7 @@ fn retention_never_takes_what_an_assessment_reads() {
             if old.is_empty() {
                 break;
             }
-            rows.write_now(move |batch| {
-                old.iter().try_for_each(|it| batch.remove_observation(it).map(|_| ()))
-            })
-            .unwrap();
+            rows.write_now(move |batch| batch.remove_observations(&old)).unwrap();
             n_steps += 1;
             assert!(n_steps < 200, "it ends");
         }
@@ -211,7 +209,7 @@ fn what_is_folded_is_there_and_counts_again_once_what_is_newer_is_gone() {
             let gone: Vec<ObservationKey> = gone.collect();
             let uncovered = snapshot.list_uncovered(&gone).unwrap();
             let remove = move |batch: &mut ClientBatch<'_>| {
-                batch.unfold_observations(&uncovered)?;
+                batch.replace_observations(&uncovered)?;
                 batch.remove_observations(&gone)
             };
             rows.write_now(remove).unwrap();
@@ -233,10 +231,10 @@ fn equal_observations_cost_their_times_and_not_their_bodies() {
     add_all(&store, &(0..n).map(long).collect::<Vec<_>>());
     assert_eq!(fold(&store, 7), usize::try_from(n).unwrap() - 1);
     let snapshot = rows.snapshot().unwrap();
-    assert_eq!(snapshot.count_facts().unwrap(), 1 + 4, "the newest, and 256 times a row");
+    assert_eq!(snapshot.count_facts().unwrap(), 1 + 2 + 1, "the newest, 512 times a row, the run");
     let before = noon().plus_s(500);
     let old = snapshot.list_past_to_forget(before, 100).unwrap();
-    assert_eq!(old.len(), 3);
+    assert_eq!(old.len(), 2);
     rows.write_now(move |batch| batch.forget_past(&old)).unwrap();
     let left = rows.snapshot().unwrap().list_all_observations().unwrap();
     assert_eq!(left.len(), 500);
@@ -266,4 +264,39 @@ fn of_each_thing_the_newest_times_are_kept() {
     let of = |check: &str| left.iter().filter(|it| it.check == check).collect::<Vec<_>>();
     assert_eq!((of("flood").len(), of("other").len()), (N_PAST_MAX + 1, 50));
     assert!(of("flood").iter().all(|it| noon().plus_s(100) <= it.observed_at));
+}
+
+#[test]
+fn what_is_past_names_its_run_until_the_run_is_gone() {
+    let store = memory();
+    let rows = store.client_store(some_client(1));
+    let run = |n: u16| ImportId::from_bytes(u128::from(n).to_be_bytes());
+    let seen = |n: u16| {
+        let at_s = i64::from(n) * 86_400;
+        Observation { import: run(n), ..observation("check", at_s, PASSED) }
+    };
+    let n = 600;
+    add_all(&store, &(0..n).map(seen).collect::<Vec<_>>());
+    assert_eq!(fold(&store, 7), usize::from(n) - 1);
+    let known = |n: u16| {
+        let found = rows.snapshot().unwrap().find_observations_of_import(run(n)).unwrap();
+        found == [ObservationKey::from(&seen(n))]
+    };
+    assert!((0..n).all(known));
+    let kept = import(0, 0, 0);
+    let id = run(300);
+    rows.write_now(move |it| it.add_import(&Import { id, ..kept.clone() })).unwrap();
+    let n_before = rows.snapshot().unwrap().count_facts().unwrap();
+    rows.write_now(|it: &mut ClientBatch<'_>| it.forget_past_runs()).unwrap();
+    let n_gone = n_before - rows.snapshot().unwrap().count_facts().unwrap();
+    assert_eq!(n_gone, 3, "of five parts, one has run 300, and the newest stays");
+    let left: Vec<u16> = (0..n).filter(|it| known(*it)).collect();
+    assert!(left.contains(&300) && left.contains(&0) && left.contains(&(n - 1)));
+    assert_eq!(left.len(), 128 + 87 + 1, "a part in full, the newest part, and what is in the log");
+    // A new run takes the number of none.
+    add_all(&store, &[seen(n), seen(n + 1)]);
+    assert_eq!(fold(&store, 1), 2);
+    assert!(known(n - 1) && known(n) && known(n + 1));
+    let all = rows.snapshot().unwrap().list_all_observations().unwrap();
+    assert_eq!(all.len(), left.len() + 2);
 }

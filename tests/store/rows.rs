@@ -32,7 +32,7 @@ fn client_row(number: u8) -> Client {
     }
 }
 
-fn import(id: u8, digest: u8, at_s: i64) -> Import {
+pub(super) fn import(id: u8, digest: u8, at_s: i64) -> Import {
     Import {
         id: ImportId::from_bytes([id; 16]),
         file_name: "report.json".to_owned(),

@@ -18,7 +18,12 @@ use crate::{memory, noon, some_client};
 
 const N_POSITIONS: usize = 300;
 const GROUP: &str = "SOC2";
-const OUTLINE: u64 = 9;
+/// Verdicts stand in the order of their numbers in one outline, and the other way round in the other one.
+const OUTLINES: [u64; 2] = [9, 10];
+
+fn position(outline: u64, number: usize) -> usize {
+    if outline == OUTLINES[0] { number } else { N_POSITIONS - 1 - number }
+}
 
 fn point(at: Time) -> ChangePoint {
     let cause = "prowler".to_owned();
@@ -39,18 +44,24 @@ fn random_verdict(random: &mut Random) -> Verdict {
     }
 }
 
-fn add(rows: &ClientStore, at: Time, changed: &[(usize, Verdict)], now: &[Verdict]) {
-    let groups = vec![VerdictGroup::of(GROUP, OUTLINE, now.iter().enumerate())];
-    let changed = changed.iter().map(|(position, it)| (*position, it));
-    let steps = vec![VerdictGroup::of(GROUP, OUTLINE, changed)];
+fn add(
+    rows: &ClientStore,
+    (at, outline): (Time, u64),
+    changed: &BTreeMap<usize, Verdict>,
+    now: &[Verdict],
+) {
+    let group = |all: BTreeMap<usize, &Verdict>| vec![VerdictGroup::of(GROUP, outline, all)];
+    let place = |number: usize| position(outline, number);
+    let groups = group(now.iter().enumerate().map(|(it, one)| (place(it), one)).collect());
+    let steps = group(changed.iter().map(|(it, one)| (place(*it), one)).collect());
     let write =
         move |batch: &mut ClientBatch<'_>| batch.add_verdict_changes(&point(at), &steps, &groups);
     rows.write_now(write).unwrap();
 }
 
 /// What a verdict was at the end of a day.
-fn at_end_of(rows: &ClientStore, position: usize, day: u32) -> Verdict {
-    let positions = BTreeMap::from([(OUTLINE, position)]);
+fn at_end_of(rows: &ClientStore, number: usize, day: u32) -> Verdict {
+    let positions = OUTLINES.map(|it| (it, position(it, number))).into();
     let snapshot = rows.snapshot().unwrap();
     let all = snapshot.list_changes_of_verdict(GROUP, &positions).unwrap();
     let found = all.into_iter().find(|(id, _)| id.day() <= day);
@@ -66,6 +77,7 @@ fn what_is_kept_says_what_was_true_at_the_end_of_each_day() {
         let mut now = vec![Verdict::default(); N_POSITIONS];
         let mut ends: BTreeMap<u32, Vec<Verdict>> = BTreeMap::new();
         for day in 0..12 {
+            let outline = random.pick(&OUTLINES);
             for step in 0..random.below(9) {
                 let at = noon().plus_days(day).plus_s(i64::try_from(step).unwrap());
                 let mut changed = BTreeMap::new();
@@ -74,7 +86,7 @@ fn what_is_kept_says_what_was_true_at_the_end_of_each_day() {
                     now[position] = random_verdict(&mut random);
                     changed.insert(position, now[position].clone());
                 }
-                add(&rows, at, &Vec::from_iter(changed), &now);
+                add(&rows, (at, outline), &changed, &now);
             }
             ends.insert(noon().plus_days(day).day(), now.clone());
         }
@@ -91,7 +103,10 @@ fn what_is_kept_says_what_was_true_at_the_end_of_each_day() {
             }
         }
         let stored = rows.snapshot().unwrap().list_verdict_groups().unwrap().pop().unwrap();
-        assert_eq!(stored.verdicts().unwrap(), now, "seed {seed}");
+        let all: Vec<usize> = (0..N_POSITIONS).map(|it| position(stored.outline, it)).collect();
+        let stored = stored.verdicts().unwrap();
+        let stored: Vec<_> = all.iter().map(|it| stored.get(*it).cloned().unwrap()).collect();
+        assert_eq!(stored, now, "seed {seed}");
     }
 }
 
@@ -104,10 +119,11 @@ fn a_day_has_a_limit_and_its_end_is_still_told() {
         let position = usize::try_from(step % 2).unwrap();
         now[position].score = Some(u8::try_from(step % 101).unwrap());
         let at = noon().plus_s(i64::from(step));
-        add(&rows, at, &[(position, now[position].clone())], &now);
+        let changed = BTreeMap::from([(position, now[position].clone())]);
+        add(&rows, (at, OUTLINES[0]), &changed, &now);
     }
     let snapshot = rows.snapshot().unwrap();
-    let positions = BTreeMap::from([(OUTLINE, 0)]);
+    let positions = BTreeMap::from([(OUTLINES[0], 0)]);
     let all = snapshot.list_changes_of_verdict(GROUP, &positions).unwrap();
     assert_eq!(all.len(), usize::from(N_CHANGE_POINTS_A_DAY_MAX) / 2 + 1, "the last one is shared");
     assert_eq!(at_end_of(&rows, 0, noon().day()), now[0]);

@@ -61,14 +61,12 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Observations and statements about a client, and where they came from.
 ///
 /// Key: [`FACT_VERSION`]. Value: u64, moved by every ingest that changes what an assessment reads.
-/// Key: [`FACT_OBSERVATION`], subject, source, scope, check, observed at (falling), import. Value:
-/// `Observation`.
+/// Key: [`FACT_OBSERVATION`], subject, source, scope, check, observed at (falling), import. Value: `Observation`.
 /// Key: [`FACT_ATTESTATION`], control code. Value: `Attested`.
 /// Key: [`FACT_DECISION`], framework, reference. Value: `RowDecision`.
 /// Key: [`FACT_IMPORT`], at (falling), import. Value: `Import`.
 /// Key: [`FACT_IMPORT_TIME`], import. Value: its time. Invariant: one for each import.
-/// Key: [`FACT_IMPORT_DIGEST`], digest, at (falling), import. Value: nothing. Invariant: one for
-/// each import.
+/// Key: [`FACT_IMPORT_DIGEST`], digest, at (falling), import. Value: nothing. Invariant: one for each import.
 /// Key: [`FACT_IMPORT_CHANGE`], import. Value: `PostureChange`. Invariant: the import is there. None for those of earlier releases.
 /// Key: [`FACT_IMPORT_AGE`], import. Value: `ImportAge`. Invariant: the import is there. None for those of earlier releases.
 /// Key: [`FACT_IMPORT_COUNT`]. Value: u64, how many imports there are. Written with the first import of this release.
@@ -96,6 +94,7 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_STATEMENT_COUNT`]. Value: u64, the number of the newest record. None: the log has not begun.
 /// Key: [`FACT_PAST`], as of [`FACT_OBSERVATION`] up to the check, digest, number (falling). Value: an observation that newer ones
 /// took the place of, and when it was made. None of the same time and import is in the log.
+/// Key: [`FACT_PAST_RUNS`], number of a part. Value: up to 128 imports that past observations name by their numbers.
 /// Key: [`FACT_BATCH`], batch id. Value: `BatchEntry`.
 /// Key: [`FACT_UNDONE`], import, as of [`FACT_OBSERVATION`]. Value: `Observation`. Invariant: the import is there, and undone.
 /// Key: [`FACT_WORDING`], SHA-256. Value: the text. Never changed; removed with the last record that refers to it.
@@ -134,6 +133,7 @@ pub(super) const FACT_STATEMENT_STANDING: u8 = 37;
 pub(super) const FACT_PAST: u8 = 38;
 pub(super) const FACT_BATCH: u8 = 39;
 pub(super) const FACT_UNDONE: u8 = 40;
+pub(super) const FACT_PAST_RUNS: u8 = 41;
 
 /// The results of the last assessment.
 ///
@@ -169,7 +169,7 @@ pub(super) const POSTURE_REFERENCES: u8 = 12;
 /// Key: [`HISTORY_DAY`], UTC day (falling). Value: `ScoreEntry`, that day's last.
 /// Key: [`HISTORY_MOVE`], at (falling), number among those of that moment (falling). Value: `Move`.
 /// Key: [`HISTORY_CHANGE_POINT`], UTC day (falling), number of that day (falling). Value: `ChangePoint`.
-/// Key: [`HISTORY_CHANGE`], group, day and number of a change point. Value: what changed of the group.
+/// Key: [`HISTORY_CHANGE`], group, day and number of its first change point. Value: what changed of the group then and after it.
 /// Key: [`HISTORY_VERDICTS`], group. Value: its verdicts after the last change.
 pub(super) const HISTORY: PerClient = PerClient { noun: "history", part: ClientPart::Posture };
 pub(super) const HISTORY_DAY: u8 = 1;

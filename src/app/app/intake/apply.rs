@@ -23,7 +23,7 @@ pub(super) fn decide(
     let mut counts = StepCounts::default();
     match plan.course {
         Course::AtOnce => {
-            batch.unfold_observations(&plan.uncovered)?;
+            batch.replace_observations(&plan.uncovered)?;
             batch.undo_observations(&intake.retracted)?;
             batch.remove_complete_reads(&intake.retracted_reads)?;
             plan.observations().try_for_each(|it| batch.add_observation(it))?;
@@ -37,7 +37,7 @@ pub(super) fn decide(
         Course::Undone => stage::undo(batch, id, &plan.context)?,
     }
     batch.remove_observations(&plan.corrected.removed)?;
-    plan.corrected.replaced.iter().try_for_each(|it| batch.replace_observation(it))?;
+    batch.replace_observations(&plan.corrected.replaced)?;
     for it in &plan.evidence {
         batch.put_evidence_of(&import.source, it)?;
     }

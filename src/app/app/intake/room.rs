@@ -37,7 +37,7 @@ impl App {
         let rows = rows.unrecorded();
         for some in uncovered.chunks(N_ROWS_PER_COMMIT) {
             let some = some.to_vec();
-            rows.write(move |batch| batch.unfold_observations(&some)).await?;
+            rows.write(move |batch| batch.replace_observations(&some)).await?;
         }
         Ok(())
     }

@@ -222,6 +222,9 @@ impl App {
             };
             rows.write(remove).await?;
         }
+        if !ended.imports.is_empty() {
+            rows.write(|it: &mut ClientBatch<'_>| it.forget_past_runs()).await?;
+        }
         for some in ended.scopes.chunks(N_ROWS_AT_ONCE) {
             let some: Arc<[SourceScope]> = some.into();
             loop {

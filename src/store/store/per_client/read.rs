@@ -6,7 +6,7 @@ use crate::engine::fact::{CompleteRead, SourceFacts};
 use crate::error::Result;
 use crate::id::ImportId;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::per_client::fact::is_of;
+use crate::store::per_client::fact::key::is_of;
 use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{FACT_READ, FACTS};
 use crate::store::{ClientBatch, ClientSnapshot};

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::id::ImportId;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::per_client::fact::is_of;
+use crate::store::per_client::fact::key::is_of;
 use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{FACT_SCAN, FACTS};
 

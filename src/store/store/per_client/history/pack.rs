@@ -1,5 +1,7 @@
 //! Many verdicts in few bytes: three for most.
 
+use std::collections::BTreeMap;
+
 use bincode::{Decode, Encode};
 
 use crate::engine::basis::Basis;
@@ -84,6 +86,22 @@ impl PackedVerdicts {
             found.push(each);
         }
         Ok(found)
+    }
+
+    /// What counts after this change and a newer one.
+    ///
+    /// # Errors
+    /// As [`PackedVerdicts::list`].
+    pub(super) fn merge(&self, newer: &Self) -> Result<Self> {
+        let mut all: BTreeMap<usize, Verdict> = self.list()?.into_iter().collect();
+        all.extend(newer.list()?);
+        Ok(Self::of(all.iter().map(|(position, it)| (*position, it))))
+    }
+
+    pub(super) fn approximate_bytes(&self) -> usize {
+        const FRAME_BYTES: usize = 6;
+        let labels = self.labels.iter().map(|it| 1 + it.len());
+        FRAME_BYTES + self.bytes.len() + labels.sum::<usize>()
     }
 
     /// The verdict at a position. `None`: it is left out.

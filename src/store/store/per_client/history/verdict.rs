@@ -24,6 +24,9 @@ use crate::store::table::{HISTORY, HISTORY_CHANGE, HISTORY_CHANGE_POINT, HISTORY
 /// How many assessments of one UTC day keep their changes apart. What later ones change is added to the last.
 pub const N_CHANGE_POINTS_A_DAY_MAX: u16 = 200;
 
+/// From how many bytes on a row of changes takes no more of them.
+const CHANGES_BYTES_MIN: usize = 1_500;
+
 /// How many sources one group of verdicts names.
 pub const N_SOURCES_OF_GROUP_MAX: usize = 200;
 
@@ -35,6 +38,20 @@ pub struct VerdictGroup {
     /// The digest of the outline.
     pub outline: u64,
     verdicts: PackedVerdicts,
+}
+
+/// Changes of one group, oldest first.
+#[derive(Debug, Encode, Decode)]
+struct ChangesRecord {
+    outline: u64,
+    changes: Vec<(ChangePointId, PackedVerdicts)>,
+}
+
+impl ChangesRecord {
+    fn is_full(&self) -> bool {
+        let bytes = self.changes.iter().map(|(_, it)| it.approximate_bytes());
+        CHANGES_BYTES_MIN <= bytes.sum()
+    }
 }
 
 /// The assessment that changed verdicts.
@@ -57,7 +74,7 @@ pub struct ChangePoint {
 }
 
 /// The place of a change point among those of its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct ChangePointId {
     day: u32,
     number: u16,
@@ -120,14 +137,6 @@ impl VerdictGroup {
         }
         Ok(verdicts)
     }
-
-    /// What counts after an older and a newer change.
-    fn merge(older: &Self, newer: Self) -> Result<Self> {
-        let mut all: BTreeMap<usize, Verdict> = older.verdicts.list()?.into_iter().collect();
-        all.extend(newer.verdicts.list()?);
-        let verdicts = PackedVerdicts::of(all.iter().map(|(position, it)| (*position, it)));
-        Ok(Self { verdicts, ..newer })
-    }
 }
 
 /// Names the first sources only if the verdicts of a group have very many.
@@ -174,18 +183,27 @@ impl<R: Rows> ClientTransaction<R> {
         let mut oldest = None;
         let span = Span::prefix(changes_of(group).as_slice());
         self.rows.visit_rows(&table, &span, &mut |key, bytes| {
-            let record: VerdictGroup = self.rows.open_row(&table, key, bytes)?;
-            let verdict = match positions.get(&record.outline) {
-                Some(position) => record.verdicts.find(*position)?,
-                None => Some(Verdict::default()),
-            };
-            oldest = Some(ChangePointId::of_key(key));
-            found.extend(verdict.map(|it| (ChangePointId::of_key(key), it)));
+            let record: ChangesRecord = self.rows.open_row(&table, key, bytes)?;
+            for (id, verdicts) in record.changes.iter().rev() {
+                let verdict = match positions.get(&record.outline) {
+                    Some(position) => verdicts.find(*position)?,
+                    None => Some(Verdict::default()),
+                };
+                oldest = Some(*id);
+                found.extend(verdict.map(|it| (*id, it)));
+            }
             Ok(ControlFlow::Continue(()))
         })?;
         let last = found.last().map(|(id, _)| *id);
         found.extend(oldest.filter(|it| Some(*it) != last).map(|it| (it, Verdict::default())));
         Ok(found)
+    }
+
+    fn find_newest_changes(&self, group: &str) -> Result<Option<(RowKey, ChangesRecord)>> {
+        let span = Span::prefix(changes_of(group).as_slice());
+        let newest = self.rows.list_keys_of(&HISTORY.name(self.client), &span, 1)?.pop();
+        let Some(key) = newest.map(|it| RowKey::empty().bytes(&it)) else { return Ok(None) };
+        Ok(self.find(HISTORY, &key)?.map(|it| (key, it)))
     }
 
     /// `None`: it is older than what is kept.
@@ -205,17 +223,29 @@ impl ClientBatch<'_> {
         let (id, before) = self.next_change_point(point.at, changes)?;
         let n_added = before.map_or(0, |it| it.n_added + 1);
         self.put(HISTORY, &point_key(id), &ChangePoint { n_added, ..point.clone() })?;
-        for change in changes {
-            let key = id.key(changes_of(&change.name));
-            let known = if n_added == 0 { None } else { self.find(HISTORY, &key)? };
-            match known {
-                Some(known) => {
-                    self.put(HISTORY, &key, &VerdictGroup::merge(&known, change.clone())?)?;
+        changes.iter().try_for_each(|it| self.add_change(id, it))?;
+        groups.iter().try_for_each(|it| self.put(HISTORY, &verdicts_key(&it.name), it))
+    }
+
+    fn add_change(&mut self, id: ChangePointId, change: &VerdictGroup) -> Result<()> {
+        let newest = self.find_newest_changes(&change.name)?;
+        if let Some((key, mut record)) = newest.filter(|(_, it)| it.outline == change.outline) {
+            let is_full = record.is_full();
+            match record.changes.last_mut() {
+                Some((last, verdicts)) if *last == id => {
+                    *verdicts = verdicts.merge(&change.verdicts)?;
+                    return self.put(HISTORY, &key, &record);
                 }
-                None => self.put(HISTORY, &key, change)?,
+                _ if !is_full => {
+                    record.changes.push((id, change.verdicts.clone()));
+                    return self.put(HISTORY, &key, &record);
+                }
+                _ => {}
             }
         }
-        groups.iter().try_for_each(|it| self.put(HISTORY, &verdicts_key(&it.name), it))
+        let changes = vec![(id, change.verdicts.clone())];
+        let record = ChangesRecord { outline: change.outline, changes };
+        self.put(HISTORY, &id.key(changes_of(&change.name)), &record)
     }
 
     /// Where to record a change, and what is there already: the last point of a day that has as many as it may.
@@ -236,10 +266,12 @@ impl ClientBatch<'_> {
             return Ok((next, None));
         }
         for change in changes {
-            let key = newest.key(changes_of(&change.name));
-            let known: Option<VerdictGroup> = self.find(HISTORY, &key)?;
+            let known = self.find_newest_changes(&change.name)?.map(|(_, it)| it);
+            let is_of_newest =
+                |it: &ChangesRecord| it.changes.last().is_some_and(|(id, _)| *id == newest);
             // Their positions are not the same ones. That takes an administrator's change of a framework each time.
-            if known.is_some_and(|it| it.outline != change.outline) && next.number != u16::MAX {
+            let is_other = |it: &ChangesRecord| is_of_newest(it) && it.outline != change.outline;
+            if known.as_ref().is_some_and(is_other) && next.number != u16::MAX {
                 return Ok((next, None));
             }
         }
@@ -274,22 +306,34 @@ impl ClientBatch<'_> {
         let span = Span::prefix(changes_of(group).as_slice());
         let span = span.starting(newest.key(changes_of(group)).as_slice());
         // Newest first.
-        let mut kept: Option<(Vec<u8>, VerdictGroup)> = None;
+        let mut kept: Option<(RowKey, ChangesRecord)> = None;
         for key in self.rows.list_keys_of(&table, &span, usize::MAX)? {
-            let row_key = RowKey::empty().bytes(&key);
-            let Some(older) = self.find::<VerdictGroup>(HISTORY, &row_key)? else { continue };
-            kept = Some(match kept {
-                Some((key, newer)) if newer.outline == older.outline => {
-                    self.remove(HISTORY, &row_key)?;
-                    (key, VerdictGroup::merge(&older, newer)?)
+            let key = RowKey::empty().bytes(&key);
+            let Some(mut record) = self.find::<ChangesRecord>(HISTORY, &key)? else { continue };
+            let n = record.changes.partition_point(|(id, _)| *id <= newest);
+            let older: Vec<(ChangePointId, PackedVerdicts)> = record.changes.drain(..n).collect();
+            let Some((last, _)) = older.last() else { continue };
+            let (last, mut verdicts) = (*last, PackedVerdicts::default());
+            for (_, it) in &older {
+                verdicts = verdicts.merge(it)?;
+            }
+            match &mut kept {
+                Some((_, newer)) if newer.outline == record.outline => {
+                    self.remove(HISTORY, &key)?;
+                    if let Some((_, it)) = newer.changes.first_mut() {
+                        *it = verdicts.merge(it)?;
+                    }
                 }
-                Some((newer_key, newer)) => {
-                    self.put(HISTORY, &RowKey::empty().bytes(&newer_key), &newer)?;
-                    (key, older)
+                _ => {
+                    record.changes.insert(0, (last, verdicts));
+                    self.put_changes(kept.replace((key, record)))?;
                 }
-                None => (key, older),
-            });
+            }
         }
-        kept.map_or(Ok(()), |(key, it)| self.put(HISTORY, &RowKey::empty().bytes(&key), &it))
+        self.put_changes(kept)
+    }
+
+    fn put_changes(&mut self, row: Option<(RowKey, ChangesRecord)>) -> Result<()> {
+        row.map_or(Ok(()), |(key, record)| self.put(HISTORY, &key, &record))
     }
 }

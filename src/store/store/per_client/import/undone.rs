@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::id::ImportId;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::per_client::fact::{ObservationKey, log_key};
+use crate::store::per_client::fact::key::{ObservationKey, log_key};
 use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{FACT_UNDONE, FACTS};
 
@@ -34,15 +34,19 @@ impl<R: Rows> ClientTransaction<R> {
 impl ClientBatch<'_> {
     /// Removes observations of an import that is undone from what counts, and keeps what they were.
     pub fn undo_observations(&mut self, keys: &[ObservationKey]) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let runs = self.list_past_runs()?;
         for key in keys {
             let kept = match self.find::<Observation>(FACTS, &log_key(key))? {
                 Some(it) => Some(it),
                 None => self
-                    .list_past(Some(key))?
+                    .list_past(Some(key), &runs)?
                     .into_iter()
                     .find(|it| ObservationKey::from(it) == *key),
             };
-            self.remove_observation(key)?;
+            self.remove_observation(key, &runs)?;
             kept.map_or(Ok(()), |it| self.put(FACTS, &undone_key(key), &it))?;
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Facts: the log of observations, and the statements of people.
 
+pub(super) mod key;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,16 +10,17 @@ use std::ops::ControlFlow;
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-use crate::engine::fact::{
-    Absences, Attestation, CompleteRead, Observation, RowDecision, Subject, Verdict,
-};
+use crate::engine::fact::{Absences, Attestation, CompleteRead, Observation, RowDecision, Verdict};
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::{EvidenceId, ImportId};
 use crate::store::kernel::envelope::Broken;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
+pub use crate::store::per_client::fact::key::ObservationKey;
+use crate::store::per_client::fact::key::{group_key, is_of, log_key, log_start};
+use crate::store::per_client::past::run::Runs;
 use crate::store::row_key::{RowKey, Span, falling};
-use crate::store::table::{FACT_ATTESTATION, FACT_DECISION, FACT_OBSERVATION, FACT_VERSION, FACTS};
+use crate::store::table::{FACT_ATTESTATION, FACT_DECISION, FACT_VERSION, FACTS};
 use crate::store::{ClientBatch, ClientSnapshot};
 
 /// A person's statement about a control, as it was made.
@@ -28,30 +31,6 @@ pub struct Attested {
     /// The entry of the evidence register that it refers to instead. It counts as long as the entry
     /// exists and is valid.
     pub evidence_id: Option<EvidenceId>,
-}
-
-/// Identifies one observation of the log.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObservationKey {
-    pub subject: Subject,
-    pub source: String,
-    pub scope: String,
-    pub check: String,
-    pub observed_at: Time,
-    pub import: ImportId,
-}
-
-impl From<&Observation> for ObservationKey {
-    fn from(it: &Observation) -> Self {
-        Self {
-            subject: it.subject.clone(),
-            source: it.source.clone(),
-            scope: it.scope.clone(),
-            check: it.check.clone(),
-            observed_at: it.observed_at,
-            import: it.import,
-        }
-    }
 }
 
 /// Names an observation in a list, to continue after it.
@@ -83,33 +62,6 @@ const KEY_BYTES_MAX: usize = 2 * 1_024;
 const TAIL_BYTES: usize = 8 + 16;
 /// Sorts after every tail.
 const BEHIND_TAILS: [u8; TAIL_BYTES + 1] = [u8::MAX; TAIL_BYTES + 1];
-
-const SUBJECT_CONTROL: u8 = 1;
-const SUBJECT_CHECK: u8 = 2;
-
-fn log_start() -> RowKey {
-    RowKey::of(FACT_OBSERVATION)
-}
-
-/// The key of an observation from its parts.
-pub(super) fn log_key(key: &ObservationKey) -> RowKey {
-    group_key(key).falling(key.observed_at).bytes(key.import.as_bytes())
-}
-
-/// The part of a key that names what was observed.
-pub(super) fn group_key(key: &ObservationKey) -> RowKey {
-    let (kind, subject) = match &key.subject {
-        Subject::Control(code) => (SUBJECT_CONTROL, code),
-        Subject::Check { tool } => (SUBJECT_CHECK, tool),
-    };
-    let group = log_start().bytes(&[kind]).text(subject);
-    group.text(&key.source).text(&key.scope).text(&key.check)
-}
-
-/// Returns true if the key of an observation or a complete read is of one of these imports.
-pub(super) fn is_of(imports: &[ImportId], key: &[u8]) -> bool {
-    imports.iter().any(|it| key.ends_with(it.as_bytes()))
-}
 
 fn attestation_key(control: &str) -> RowKey {
     RowKey::of(FACT_ATTESTATION).last_text(control)
@@ -229,7 +181,7 @@ impl<R: Rows> ClientTransaction<R> {
     /// The complete log, by key, newest first, and then what newer ones took the place of long ago.
     pub fn list_all_observations(&self) -> Result<Vec<Observation>> {
         let mut all = self.list_counted(&log_start())?;
-        all.extend(self.list_past(None)?);
+        all.extend(self.list_past(None, &self.list_past_runs()?)?);
         Ok(all)
     }
 
@@ -248,7 +200,7 @@ impl<R: Rows> ClientTransaction<R> {
     /// All observations of what this key names, newest first.
     pub fn list_observations_like(&self, key: &ObservationKey) -> Result<Vec<Observation>> {
         let mut all = self.list_counted(&group_key(key))?;
-        all.extend(self.list_past(Some(key))?);
+        all.extend(self.list_past(Some(key), &self.list_past_runs()?)?);
         all.sort_unstable_by_key(|it| (Reverse(it.observed_at), it.import));
         Ok(all)
     }
@@ -412,19 +364,30 @@ impl ClientBatch<'_> {
         self.put(FACTS, &log_key(&ObservationKey::from(observation)), observation)
     }
 
-    /// Replaces an observation of the same key, time and import, wherever it is.
-    pub fn replace_observation(&mut self, observation: &Observation) -> Result<()> {
-        self.remove_past(&ObservationKey::from(observation))?;
-        self.add_observation(observation)
+    /// Replaces observations of the same key, time and import, wherever they are: those that are past count again.
+    pub fn replace_observations(&mut self, observations: &[Observation]) -> Result<()> {
+        if observations.is_empty() {
+            return Ok(());
+        }
+        let runs = self.list_past_runs()?;
+        observations.iter().try_for_each(|it| {
+            self.remove_past(&ObservationKey::from(it), &runs)?;
+            self.add_observation(it)
+        })
     }
 
-    /// Whether it was there. [`ClientTransaction::list_uncovered`] says what counts then.
-    pub fn remove_observation(&mut self, key: &ObservationKey) -> Result<bool> {
-        Ok(self.remove(FACTS, &log_key(key))? || self.remove_past(key)?)
-    }
-
+    /// [`ClientTransaction::list_uncovered`] says what counts then.
     pub fn remove_observations(&mut self, keys: &[ObservationKey]) -> Result<()> {
-        keys.iter().try_for_each(|it| self.remove_observation(it).map(|_| ()))
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let runs = self.list_past_runs()?;
+        keys.iter().try_for_each(|it| self.remove_observation(it, &runs).map(|_| ()))
+    }
+
+    /// Whether it was there.
+    pub(super) fn remove_observation(&mut self, key: &ObservationKey, runs: &Runs) -> Result<bool> {
+        Ok(self.remove(FACTS, &log_key(key))? || self.remove_past(key, runs)?)
     }
 
     /// Removes an observation that no assessment reads. Whether it was there.

@@ -1,6 +1,8 @@
 //! What was observed before, once newer observations took its place: each different one once, with all times at which it
 //! was seen. No assessment reads it. It counts again when everything newer is undone.
 
+pub(in crate::store::per_client) mod run;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -14,12 +16,13 @@ use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::per_client::fact::{ObservationKey, group_key};
+use crate::store::per_client::fact::key::{ObservationKey, group_key};
+use crate::store::per_client::past::run::{Runs, Sighting, Step};
 use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{FACT_PAST, FACTS};
 
 /// How many times one row has at most.
-const N_SIGHTINGS_MAX: usize = 256;
+const N_SIGHTINGS_MAX: usize = 512;
 /// How many times are kept of one thing, the newest: one a day for six years.
 pub const N_PAST_MAX: usize = 2_200;
 const DIGEST_BYTES: usize = 8;
@@ -29,8 +32,8 @@ const NUMBER_BYTES: usize = 2;
 #[derive(Encode, Decode)]
 struct PastRecord {
     what: PastBody,
-    /// Sorted by time, then by import.
-    sightings: Vec<Sighting>,
+    oldest: Time,
+    steps: Vec<Step>,
 }
 
 /// The part of an observation that does not say when it was made.
@@ -40,36 +43,6 @@ struct PastBody {
     observation: Observation,
     /// How long after it was made it ends, in microseconds. `None`: it has no end of its own.
     ends_after_micros: Option<i64>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-struct Sighting {
-    at: Time,
-    import: ImportId,
-}
-
-impl Sighting {
-    fn of(it: &ObservationKey) -> Self {
-        Self { at: it.observed_at, import: it.import }
-    }
-}
-
-impl PastRecord {
-    fn key(&self, sighting: Sighting) -> ObservationKey {
-        let mut key = ObservationKey::from(&self.what.observation);
-        (key.observed_at, key.import) = (sighting.at, sighting.import);
-        key
-    }
-
-    fn at(&self, sighting: Sighting) -> Observation {
-        let end = |after: i64| Time::from_micros(sighting.at.micros() + after);
-        Observation {
-            observed_at: sighting.at,
-            import: sighting.import,
-            valid_until: self.what.ends_after_micros.map(end),
-            ..self.what.observation.clone()
-        }
-    }
 }
 
 impl PastBody {
@@ -90,6 +63,22 @@ impl PastBody {
     fn digest(&self) -> Result<u64> {
         let bytes = bincode::encode_to_vec(self, bincode::config::standard());
         Ok(xxh3_64(&bytes.map_err(Error::internal)?))
+    }
+
+    fn key(&self, sighting: Sighting) -> ObservationKey {
+        let mut key = ObservationKey::from(&self.observation);
+        (key.observed_at, key.import) = (sighting.at, sighting.import);
+        key
+    }
+
+    fn at(&self, sighting: Sighting) -> Observation {
+        let end = |after: i64| Time::from_micros(sighting.at.micros() + after);
+        Observation {
+            observed_at: sighting.at,
+            import: sighting.import,
+            valid_until: self.ends_after_micros.map(end),
+            ..self.observation.clone()
+        }
     }
 }
 
@@ -113,22 +102,28 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// What was observed before of the same thing, in any order. `None`: of all things.
-    pub(super) fn list_past(&self, of: Option<&ObservationKey>) -> Result<Vec<Observation>> {
+    pub(super) fn list_past(
+        &self,
+        of: Option<&ObservationKey>,
+        runs: &Runs,
+    ) -> Result<Vec<Observation>> {
         let (uncounted, mut found) = (self.list_uncounted()?, Vec::new());
         let start = of.map_or_else(|| RowKey::of(FACT_PAST), past_of);
         self.visit_past(&start, &mut |_, record| {
-            let counted = record.sightings.iter().filter(|it| !uncounted.contains(&it.import));
-            found.extend(counted.map(|it| record.at(*it)));
+            let mut sightings = runs.unpack(&record.steps);
+            sightings.retain(|it| !uncounted.contains(&it.import));
+            found.extend(sightings.into_iter().map(|it| record.what.at(it)));
             Ok(())
         })?;
         Ok(found)
     }
 
     pub(super) fn list_past_of_import(&self, import: ImportId) -> Result<Vec<ObservationKey>> {
-        let mut found = Vec::new();
+        let (runs, mut found) = (self.list_past_runs()?, Vec::new());
         self.visit_past(&RowKey::of(FACT_PAST), &mut |_, record| {
-            let of_import = record.sightings.iter().filter(|it| it.import == import);
-            found.extend(of_import.map(|it| record.key(*it)));
+            let mut sightings = runs.unpack(&record.steps);
+            sightings.retain(|it| it.import == import);
+            found.extend(sightings.into_iter().map(|it| record.what.key(it)));
             Ok(())
         })?;
         Ok(found)
@@ -140,9 +135,9 @@ impl<R: Rows> ClientTransaction<R> {
         let removed: BTreeSet<&ObservationKey> = removed.iter().collect();
         let groups = removed.iter().map(|it| (past_of(it).as_slice().to_vec(), *it));
         let groups: BTreeMap<Vec<u8>, &ObservationKey> = groups.collect();
-        let mut found = Vec::new();
+        let (runs, mut found) = (self.list_past_runs()?, Vec::new());
         for key in groups.into_values() {
-            let mut past = self.list_past(Some(key))?;
+            let mut past = self.list_past(Some(key), &runs)?;
             past.retain(|it| !removed.contains(&ObservationKey::from(it)));
             if past.is_empty() {
                 continue;
@@ -160,12 +155,13 @@ impl<R: Rows> ClientTransaction<R> {
     /// Of each, from when on its times stay.
     pub fn list_past_to_forget(&self, time: Time, n_max: usize) -> Result<Vec<(Vec<u8>, Time)>> {
         let (table, mut found) = (FACTS.name(self.client), Vec::new());
+        let runs = self.list_past_runs()?;
         let span = Span::prefix(RowKey::of(FACT_PAST).as_slice());
         let mut group: Vec<(Vec<u8>, PastRecord)> = Vec::new();
         self.rows.visit_rows(&table, &span, &mut |key, bytes| {
             let is_same = group.last().is_none_or(|(last, _)| group_of(last) == group_of(key));
             if !is_same {
-                found.extend(to_forget(std::mem::take(&mut group), time));
+                found.extend(to_forget(std::mem::take(&mut group), time, &runs));
             }
             if n_max <= found.len() {
                 return Ok(ControlFlow::Break(()));
@@ -173,7 +169,7 @@ impl<R: Rows> ClientTransaction<R> {
             group.push((key.to_vec(), self.rows.open_row(&table, key, bytes)?));
             Ok(ControlFlow::Continue(()))
         })?;
-        found.extend(to_forget(group, time));
+        found.extend(to_forget(group, time, &runs));
         Ok(found)
     }
 }
@@ -184,36 +180,45 @@ fn group_of(key: &[u8]) -> &[u8] {
 }
 
 /// `rows`: all of one thing.
-fn to_forget(rows: Vec<(Vec<u8>, PastRecord)>, time: Time) -> Vec<(Vec<u8>, Time)> {
-    let sightings = rows.iter().flat_map(|(_, it)| &it.sightings);
-    let mut times: Vec<Time> = sightings.map(|it| it.at).collect();
-    times.sort_unstable_by_key(|it| Reverse(*it));
-    let time = times.get(N_PAST_MAX - 1).map_or(time, |it| time.max(*it));
-    let is_old = |it: &PastRecord| it.sightings.first().is_none_or(|it| it.at < time);
-    rows.into_iter().filter(|(_, it)| is_old(it)).map(|(key, _)| (key, time)).collect()
+fn to_forget(
+    rows: Vec<(Vec<u8>, PastRecord)>,
+    mut time: Time,
+    runs: &Runs,
+) -> Vec<(Vec<u8>, Time)> {
+    if N_PAST_MAX < rows.iter().map(|(_, it)| it.steps.len()).sum() {
+        let sightings = rows.iter().flat_map(|(_, it)| runs.unpack(&it.steps));
+        let mut times: Vec<Time> = sightings.map(|it| it.at).collect();
+        times.sort_unstable_by_key(|it| Reverse(*it));
+        time = times.get(N_PAST_MAX - 1).map_or(time, |it| time.max(*it));
+    }
+    rows.into_iter().filter(|(_, it)| it.oldest < time).map(|(key, _)| (key, time)).collect()
 }
 
 impl ClientBatch<'_> {
     /// Moves observations out of the log, if they are still there.
     pub fn fold_observations(&mut self, outdated: &[Observation]) -> Result<()> {
-        let mut folded: BTreeMap<Vec<u8>, PastRecord> = BTreeMap::new();
+        let mut folded: BTreeMap<Vec<u8>, (PastBody, Vec<Sighting>)> = BTreeMap::new();
         for it in outdated {
             let key = ObservationKey::from(it);
             if self.forget_observation(&key)? {
                 let what = PastBody::of(it);
                 let start = past_of(&key).bytes(&what.digest()?.to_be_bytes());
-                let new = || PastRecord { what, sightings: Vec::new() };
-                let record = folded.entry(start.as_slice().to_vec()).or_insert_with(new);
-                record.sightings.push(Sighting::of(&key));
+                let of_body = folded.entry(start.as_slice().to_vec());
+                of_body.or_insert_with(|| (what, Vec::new())).1.push(Sighting::of(&key));
             }
         }
-        folded.into_iter().try_for_each(|(start, record)| self.add_past(&start, record))
+        let runs = self.add_past_runs(folded.values().flat_map(|(_, it)| it).copied())?;
+        folded.into_iter().try_for_each(|(start, it)| self.add_past(&start, it, &runs))
     }
 
-    /// Adds the times of a record to the newest row of the same observation that has room, or else to new rows.
-    fn add_past(&mut self, start: &[u8], record: PastRecord) -> Result<()> {
+    /// Adds sightings to the newest row of the same observation that has room, or else to new rows.
+    fn add_past(
+        &mut self,
+        start: &[u8],
+        (what, mut left): (PastBody, Vec<Sighting>),
+        runs: &Runs,
+    ) -> Result<()> {
         let table = FACTS.name(self.client);
-        let PastRecord { what, sightings: mut left } = record;
         // The newest first.
         let newest = self.rows.list_keys_of(&table, &Span::prefix(start), 1)?.pop();
         let mut number = 0;
@@ -221,67 +226,65 @@ impl ClientBatch<'_> {
             let row_key = RowKey::empty().bytes(&newest);
             let last = newest.last_chunk().expect("every key of this kind ends with a number");
             number = (!u16::from_be_bytes(*last)).saturating_add(1);
-            if let Some(mut known) = self.find::<PastRecord>(FACTS, &row_key)?
-                && known.what == what
-            {
-                let n_room = N_SIGHTINGS_MAX.saturating_sub(known.sightings.len());
-                known.sightings.extend(left.drain(..n_room.min(left.len())));
-                known.sightings.sort_unstable();
-                self.put(FACTS, &row_key, &known)?;
+            let known = self.find::<PastRecord>(FACTS, &row_key)?;
+            if let Some(known) = known.filter(|it| it.what == what) {
+                let mut sightings = runs.unpack(&known.steps);
+                let n_room = N_SIGHTINGS_MAX.saturating_sub(sightings.len());
+                sightings.extend(left.drain(..n_room.min(left.len())));
+                self.put_past(&newest, known.what, &sightings, runs)?;
             }
         }
         for some in left.chunks(N_SIGHTINGS_MAX) {
-            let mut sightings = some.to_vec();
-            sightings.sort_unstable();
-            let record = PastRecord { what: what.clone(), sightings };
-            let key = RowKey::empty().bytes(start).bytes(&(!number).to_be_bytes());
-            self.put(FACTS, &key, &record)?;
+            let key = [start, &(!number).to_be_bytes()].concat();
+            self.put_past(&key, what.clone(), some, runs)?;
             number = number.saturating_add(1);
         }
         Ok(())
     }
 
     /// Whether it was there.
-    pub(super) fn remove_past(&mut self, key: &ObservationKey) -> Result<bool> {
+    pub(super) fn remove_past(&mut self, key: &ObservationKey, runs: &Runs) -> Result<bool> {
         let mut rows = Vec::new();
         self.visit_past(&past_of(key), &mut |row_key, record| {
-            if record.sightings.contains(&Sighting::of(key)) {
-                rows.push((row_key.to_vec(), record));
+            let mut sightings = runs.unpack(&record.steps);
+            if sightings.contains(&Sighting::of(key)) {
+                sightings.retain(|it| *it != Sighting::of(key));
+                rows.push((row_key.to_vec(), record.what, sightings));
             }
             Ok(())
         })?;
-        for (row_key, mut record) in std::mem::take(&mut rows) {
-            record.sightings.retain(|it| *it != Sighting::of(key));
-            self.put_past(&row_key, &record)?;
-            rows.push((row_key, record));
+        let was_there = !rows.is_empty();
+        for (row_key, what, sightings) in rows {
+            self.put_past(&row_key, what, &sightings, runs)?;
         }
-        Ok(!rows.is_empty())
+        Ok(was_there)
     }
 
-    fn put_past(&mut self, key: &[u8], record: &PastRecord) -> Result<()> {
+    fn put_past(
+        &mut self,
+        key: &[u8],
+        what: PastBody,
+        sightings: &[Sighting],
+        runs: &Runs,
+    ) -> Result<()> {
         let key = RowKey::empty().bytes(key);
-        if record.sightings.is_empty() {
+        let Some(oldest) = sightings.iter().map(|it| it.at).min() else {
             return self.remove(FACTS, &key).map(|_| ());
-        }
-        self.put(FACTS, &key, record)
-    }
-
-    /// Moves observations back to the log.
-    pub fn unfold_observations(&mut self, uncovered: &[Observation]) -> Result<()> {
-        uncovered.iter().try_for_each(|it| self.replace_observation(it))
+        };
+        self.put(FACTS, &key, &PastRecord { what, oldest, steps: runs.pack(sightings) })
     }
 
     /// Removes the times that are too old from rows that [`ClientTransaction::list_past_to_forget`] found.
     /// Returns how many.
     pub fn forget_past(&mut self, rows: &[(Vec<u8>, Time)]) -> Result<usize> {
-        let mut n_removed = 0;
+        let (runs, mut n_removed) = (self.list_past_runs()?, 0);
         for (key, time) in rows {
             let row_key = RowKey::empty().bytes(key);
-            if let Some(mut record) = self.find::<PastRecord>(FACTS, &row_key)? {
-                let n = record.sightings.len();
-                record.sightings.retain(|it| *time <= it.at);
-                n_removed += n - record.sightings.len();
-                self.put_past(key, &record)?;
+            if let Some(record) = self.find::<PastRecord>(FACTS, &row_key)? {
+                let mut sightings = runs.unpack(&record.steps);
+                sightings.retain(|it| *time <= it.at);
+                n_removed += record.steps.len() - sightings.len();
+                self.put_past(key, record.what, &sightings, &runs)?;
             }
         }
         Ok(n_removed)
