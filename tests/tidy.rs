@@ -34,6 +34,7 @@ const PACKAGES: &[Package] = &[
                 "request",
                 "text",
                 "encoding",
+                "layout",
                 "toml_reader",
                 "blocking",
                 "fair_limit",

@@ -11,6 +11,7 @@ pub mod error;
 pub mod fair_limit;
 pub mod id;
 pub mod import;
+pub mod layout;
 pub mod origin;
 pub mod page;
 pub mod paper;

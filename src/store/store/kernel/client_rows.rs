@@ -5,6 +5,7 @@ use bincode::{Decode, Encode};
 use super::transaction::{ClientTransaction, Rows, Writing};
 use crate::error::Result;
 use crate::id::ClientId;
+use crate::layout::Layout;
 use crate::store::row_key::{RowKey, Span};
 use crate::store::table::ClientPart;
 use crate::store::table::PerClient;
@@ -14,7 +15,7 @@ impl<R: Rows> ClientTransaction<R> {
         self.client
     }
 
-    pub(in crate::store) fn find<T: Decode<()>>(
+    pub(in crate::store) fn find<T: Decode<Layout>>(
         &self,
         table: PerClient,
         key: &RowKey,
@@ -23,7 +24,7 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// [`Self::find`] of each key, in order.
-    pub(in crate::store) fn find_all<T: Decode<()>>(
+    pub(in crate::store) fn find_all<T: Decode<Layout>>(
         &self,
         table: PerClient,
         keys: &[RowKey],
@@ -32,7 +33,7 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// All records whose key begins with `start`, in key order.
-    pub(in crate::store) fn list<T: Decode<()>>(
+    pub(in crate::store) fn list<T: Decode<Layout>>(
         &self,
         table: PerClient,
         start: &RowKey,
@@ -40,7 +41,7 @@ impl<R: Rows> ClientTransaction<R> {
         self.list_some(table, start, usize::MAX)
     }
 
-    pub(in crate::store) fn list_some<T: Decode<()>>(
+    pub(in crate::store) fn list_some<T: Decode<Layout>>(
         &self,
         table: PerClient,
         start: &RowKey,

@@ -1,5 +1,4 @@
-//! The envelope of every stored value: a version, a checksum over table, key and payload, and the
-//! payload.
+//! The envelope of every stored value: its layout, a checksum over table, key and payload, and the payload.
 //!
 //! An engine does not verify pages when it reads them, so each record has its own checksum. The table and
 //! the key are part of it, so that a row in the wrong place is detected.
@@ -11,14 +10,15 @@ use bincode::{Decode, Encode};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::store::table::{MANIFEST, META};
 
 /// Larger records are refused when they are written.
 pub const RECORD_BYTES_MAX: usize = 256 * 1024;
 /// The maximum memory that decoding a record may claim. It counts sizes of types, not bytes on disk,
 /// and no record of [`RECORD_BYTES_MAX`] comes near it.
 const DECODED_BYTES_MAX: usize = 16 * 1024 * 1024;
-const VERSION: u8 = 1;
-/// The version and the checksum.
+/// The layout and the checksum.
 const HEAD_BYTES: usize = 1 + 8;
 
 /// Why stored bytes are not the record that was written. Never shown to a caller.
@@ -49,7 +49,8 @@ impl Broken {
 /// # Errors
 /// `TooLarge` beyond [`RECORD_BYTES_MAX`].
 pub(in crate::store) fn seal(table: &str, key: &[u8], record: &impl Encode) -> Result<Vec<u8>> {
-    let mut bytes = vec![VERSION; HEAD_BYTES];
+    let layout = layout_of(table);
+    let mut bytes = vec![layout.number(); HEAD_BYTES];
     bincode::encode_into_std_write(record, &mut bytes, config::standard())
         .map_err(Error::internal)?;
     if RECORD_BYTES_MAX < bytes.len() {
@@ -58,37 +59,40 @@ pub(in crate::store) fn seal(table: &str, key: &[u8], record: &impl Encode) -> R
             bytes.len()
         )));
     }
-    let sum = checksum(table, key, &bytes[HEAD_BYTES..]);
+    let sum = checksum(layout, (table, key), &bytes[HEAD_BYTES..]);
     bytes[1..HEAD_BYTES].copy_from_slice(&sum.to_le_bytes());
     Ok(bytes)
 }
 
-/// The payload of a record, if the version and the checksum are right.
+/// In which layout records of a table are written. Every release has to read whose database a file is.
+fn layout_of(table: &str) -> Layout {
+    if [META, MANIFEST].contains(&table) { Layout::First } else { Layout::Second }
+}
+
+/// The layout and the payload of a record, if its layout is known and the checksum is right.
 pub(in crate::store) fn verify<'b>(
     table: &str,
     key: &[u8],
     bytes: &'b [u8],
-) -> std::result::Result<&'b [u8], Broken> {
+) -> std::result::Result<(Layout, &'b [u8]), Broken> {
     let broken = |reason| Broken::new(table, reason);
     let (head, payload) = bytes.split_at_checked(HEAD_BYTES).ok_or_else(|| broken("cut off"))?;
-    if head[0] != VERSION {
-        return Err(broken("unknown version"));
-    }
-    if head[1..] != checksum(table, key, payload).to_le_bytes() {
+    let layout = Layout::of(head[0]).ok_or_else(|| broken("unknown layout"))?;
+    if head[1..] != checksum(layout, (table, key), payload).to_le_bytes() {
         return Err(broken("wrong checksum"));
     }
-    Ok(payload)
+    Ok((layout, payload))
 }
 
-pub(in crate::store) fn open<T: Decode<()>>(
+pub(in crate::store) fn open<T: Decode<Layout>>(
     table: &str,
     key: &[u8],
     bytes: &[u8],
 ) -> std::result::Result<T, Broken> {
     let broken = |reason| Broken::new(table, reason);
-    let payload = verify(table, key, bytes)?;
+    let (layout, payload) = verify(table, key, bytes)?;
     let limited = config::standard().with_limit::<DECODED_BYTES_MAX>();
-    match bincode::decode_from_slice(payload, limited) {
+    match bincode::decode_from_slice_with_context(payload, limited, layout) {
         Ok((record, n_read)) if n_read == payload.len() => Ok(record),
         Ok(_) => Err(broken("too long")),
         Err(_) => Err(broken("not decodable")),
@@ -96,7 +100,7 @@ pub(in crate::store) fn open<T: Decode<()>>(
 }
 
 /// Each part seeds the checksum of the next, so that bytes cannot move from one part to another.
-fn checksum(table: &str, key: &[u8], payload: &[u8]) -> u64 {
-    let sum = xxh3_64_with_seed(table.as_bytes(), u64::from(VERSION));
+fn checksum(layout: Layout, (table, key): (&str, &[u8]), payload: &[u8]) -> u64 {
+    let sum = xxh3_64_with_seed(table.as_bytes(), u64::from(layout.number()));
     xxh3_64_with_seed(payload, xxh3_64_with_seed(key, sum))
 }

@@ -4,6 +4,7 @@ use bincode::{Decode, Encode};
 
 use crate::clock::Time;
 use crate::error::{Error, Result};
+use crate::layout::Layout;
 use crate::store::Batch;
 use crate::store::kernel::audit_head::AuditHead;
 use crate::store::kernel::envelope;
@@ -194,7 +195,7 @@ impl Identity {
     }
 }
 
-fn parsed<T: Decode<()>>(rows: &[(Vec<u8>, Vec<u8>)], key: &[u8]) -> Result<Option<T>> {
+fn parsed<T: Decode<Layout>>(rows: &[(Vec<u8>, Vec<u8>)], key: &[u8]) -> Result<Option<T>> {
     let bytes = rows.iter().find(|it| it.0 == key).map(|it| &it.1);
     bytes.map(|it| envelope::open(META, key, it)).transpose().map_err(Error::internal)
 }

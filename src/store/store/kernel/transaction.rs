@@ -11,6 +11,7 @@ use bincode::{Decode, Encode};
 use super::envelope;
 use crate::error::{Error, Result};
 use crate::id::{BatchId, ClientId};
+use crate::layout::Layout;
 use crate::store::engine::{Answer, Direction, Engine, Fault, Find, Overlay, View, Visit};
 use crate::store::kernel::audit_head::AuditHead;
 use crate::store::kernel::delta::Delta;
@@ -34,11 +35,11 @@ pub trait Rows {
     /// The error for bytes that are not what was written.
     fn damaged(&self, broken: Broken) -> Error;
 
-    fn open_row<T: Decode<()>>(&self, table: &str, key: &[u8], bytes: &[u8]) -> Result<T> {
+    fn open_row<T: Decode<Layout>>(&self, table: &str, key: &[u8], bytes: &[u8]) -> Result<T> {
         envelope::open(table, key, bytes).map_err(|broken| self.damaged(broken))
     }
 
-    fn find_row<T: Decode<()>>(&self, table: &str, key: &[u8]) -> Result<Option<T>> {
+    fn find_row<T: Decode<Layout>>(&self, table: &str, key: &[u8]) -> Result<Option<T>> {
         let mut found = Ok(None);
         self.get(table, &[key], &mut |key, bytes| {
             found = bytes.map(|it| self.open_row(table, key, it)).transpose();
@@ -47,7 +48,7 @@ pub trait Rows {
     }
 
     /// [`Rows::find_row`] of each key, in order.
-    fn find_rows<T: Decode<()>>(&self, table: &str, keys: &[RowKey]) -> Result<Vec<Option<T>>> {
+    fn find_rows<T: Decode<Layout>>(&self, table: &str, keys: &[RowKey]) -> Result<Vec<Option<T>>> {
         let keys: Vec<&[u8]> = keys.iter().map(RowKey::as_slice).collect();
         let mut found = Vec::with_capacity(keys.len());
         self.get(table, &keys, &mut |key, bytes| {
@@ -74,7 +75,12 @@ pub trait Rows {
     }
 
     /// The records of the span, at most `limit`.
-    fn list_rows<T: Decode<()>>(&self, table: &str, span: &Span, limit: usize) -> Result<Vec<T>> {
+    fn list_rows<T: Decode<Layout>>(
+        &self,
+        table: &str,
+        span: &Span,
+        limit: usize,
+    ) -> Result<Vec<T>> {
         let mut records = Vec::new();
         if limit == 0 {
             return Ok(records);

@@ -6,6 +6,7 @@ use bincode::{Decode, Encode};
 
 use crate::clock::Time;
 use crate::error::Result;
+use crate::layout::Layout;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::row_key::{RowKey, Span, after_text};
@@ -104,12 +105,12 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// The members of a list.
-    pub fn list_members<T: Decode<()>>(&self, roster: Roster<'_>) -> Result<Vec<T>> {
+    pub fn list_members<T: Decode<Layout>>(&self, roster: Roster<'_>) -> Result<Vec<T>> {
         self.list(FACTS, &roster.key(FACT_MEMBER))
     }
 
     /// Visits the members of a list after the one with this id, in the order of their ids, until `each` has enough.
-    pub fn visit_members<T: Decode<()>>(
+    pub fn visit_members<T: Decode<Layout>>(
         &self,
         roster: Roster<'_>,
         after: Option<&str>,

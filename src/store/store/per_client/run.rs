@@ -4,6 +4,7 @@ use bincode::{Decode, Encode};
 
 use crate::error::Result;
 use crate::id::ImportId;
+use crate::layout::Layout;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::row_key::{RowKey, Span};
@@ -27,7 +28,7 @@ fn import_of(key: &[u8]) -> ImportId {
 
 impl<R: Rows> ClientTransaction<R> {
     /// The runs that are not finished.
-    pub fn list_runs<T: Decode<()>>(&self) -> Result<Vec<(ImportId, T)>> {
+    pub fn list_runs<T: Decode<Layout>>(&self) -> Result<Vec<(ImportId, T)>> {
         let span = Span::prefix(RowKey::of(FACT_RUN).as_slice());
         let table = FACTS.name(self.client);
         let mut found = Vec::new();
@@ -38,7 +39,7 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
-    pub fn find_run<T: Decode<()>>(&self, run: ImportId) -> Result<Option<T>> {
+    pub fn find_run<T: Decode<Layout>>(&self, run: ImportId) -> Result<Option<T>> {
         self.find(FACTS, &run_key(run))
     }
 
@@ -50,7 +51,7 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// The steps of a run from a number on, in order: the first, and those after it that fit.
-    pub fn list_steps<T: Decode<()>>(
+    pub fn list_steps<T: Decode<Layout>>(
         &self,
         run: ImportId,
         from: u32,
