@@ -29,3 +29,27 @@ impl Layout {
         }
     }
 }
+
+/// Reads a type whose last members are not in records of the first layout: those have their default there.
+macro_rules! read_by_layout {
+    ($name:ident { $($first:ident),+ $(,)? } and then { $($second:ident),+ $(,)? }) => {
+        impl bincode::Decode<$crate::layout::Layout> for $name {
+            fn decode<D>(decoder: &mut D) -> Result<Self, bincode::error::DecodeError>
+            where
+                D: bincode::de::Decoder<Context = $crate::layout::Layout>,
+            {
+                Ok(Self {
+                    $($first: bincode::Decode::decode(decoder)?,)+
+                    $($second: match *decoder.context() {
+                        $crate::layout::Layout::First => Default::default(),
+                        $crate::layout::Layout::Second => bincode::Decode::decode(decoder)?,
+                    },)+
+                })
+            }
+        }
+
+        bincode::impl_borrow_decode_with_context!($name, $crate::layout::Layout);
+    };
+}
+
+pub(crate) use read_by_layout;

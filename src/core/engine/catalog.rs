@@ -118,6 +118,12 @@ impl Catalog {
         self.get_framework(FrameworkId::of_contract(text)?)
     }
 
+    /// For how many days what is seen of a control counts. `None`: there is no such control.
+    #[must_use]
+    pub fn find_max_age_days(&self, code: &str) -> Option<u16> {
+        self.find_control(code).map(|it| self.controls[it].max_age_days)
+    }
+
     /// Index of the control with this code.
     #[must_use]
     pub fn find_control(&self, code: &str) -> Option<usize> {

@@ -10,7 +10,7 @@ use super::current::{Current, EvidenceClaim, lapse};
 use super::fact::{Attestation, Facts, Observation, Status, Subject, UNUSED_DAYS};
 use super::finding;
 use super::horizon::Horizon;
-use super::posture::ControlOutcome;
+use super::posture::{ControlOutcome, PartialBecause};
 use super::share::{Share, Sum, stated_score};
 use super::statement::{self, Platforms};
 use crate::clock::Time;
@@ -159,7 +159,7 @@ fn by_control<'a>(
         }
         for &CheckLink { control, shows_only_gaps } in links.iter() {
             let claim = each.claim(catalog.controls[control].max_age_days);
-            claims[control].extend(claim.map(|it| EvidenceClaim { shows_only_gaps, ..it }));
+            claims[control].extend(claim.map(|it| it.of_link(shows_only_gaps)));
         }
     }
     for (control, claims) in catalog.controls.iter().zip(&mut claims) {
@@ -208,8 +208,8 @@ impl<'a> ControlEvidence<'a> {
         let ruling = self.ruling(&seen);
         let has_evidence = self.valid_attestation().is_some() || !seen.tallies.is_empty();
         let mut outcome = self.outcome(ruling, &seen);
-        let is_failing = matches!(outcome.status, Status::Partial | Status::NonCompliant);
-        let is_fixed = !is_failing && self.is_fixed(ruling);
+        let is_partly = matches!(outcome.status, Status::Partial | Status::NonCompliant);
+        let is_fixed = !is_partly && self.is_fixed(ruling);
         let last_evidence_at = self.last_at(|_| true);
         let last_told_at = self.last_at(|it| ruling == Ruling::Observed || !it.is_thin());
         let gap = self.gap(ruling, outcome.status, seen);
@@ -275,8 +275,14 @@ impl<'a> ControlEvidence<'a> {
             };
         }
         let is_held = self.holding_attestation().is_some();
+        // A person may answer for what no source sees, as long as nothing is seen to fail.
+        let vouches = |it: &&Attestation| it.effective() == Status::Compliant;
         if seen.decides() {
-            return if is_held { Ruling::Held } else { Ruling::Observed };
+            return match valid.filter(vouches) {
+                _ if is_held => Ruling::Held,
+                Some(it) if seen.is_short() => Ruling::Attested(it),
+                Some(_) | None => Ruling::Observed,
+            };
         }
         if let Some(it) = valid {
             return Ruling::Attested(it);
@@ -322,10 +328,11 @@ impl<'a> ControlEvidence<'a> {
         (!is_superseded).then_some((expired, end))
     }
 
-    /// Returns the failing observations that expired. Each is the newest of its check, source and scope, so that check
-    /// was not reported again. What other checks report says nothing about it.
+    /// Returns the observations that expired and did not pass in full. Each is the newest of its check, source and scope, so
+    /// that check was not reported again. What other checks report says nothing about it.
     fn holding(&self) -> impl Iterator<Item = EvidenceClaim<'a>> {
-        let lapsed = |it: &&EvidenceClaim| it.result.is_failing() && it.until <= self.now;
+        let lapsed =
+            |it: &&EvidenceClaim| it.result.status != Status::Compliant && it.until <= self.now;
         self.claims.iter().filter(lapsed).copied()
     }
 
@@ -368,6 +375,7 @@ impl<'a> ControlEvidence<'a> {
             valid_until: self.decided_until(ruling),
             held: ruling == Ruling::Held,
             attested: matches!(ruling, Ruling::Attested(_)),
+            partial_because: (status == Status::Partial).then(|| why_partial(ruling, seen)),
         }
     }
 
@@ -404,12 +412,13 @@ impl<'a> ControlEvidence<'a> {
             Ruling::Held => self.holding_attestation().map(|(it, _)| it),
             Ruling::Observed | Ruling::Unused | Ruling::Silent => None,
         };
-        let stated = stated.filter(|it| it.status != Status::NotApplicable);
+        // That it is met, without evidence, is no problem.
+        let stated =
+            stated.filter(|it| !matches!(it.status, Status::NotApplicable | Status::Compliant));
+        let is_known = !failing.is_empty() || stated.is_some();
         let is_open = match status {
-            Status::Partial | Status::NonCompliant => true,
-            Status::NotAssessed => {
-                ruling == Ruling::Held && !(failing.is_empty() && stated.is_none())
-            }
+            Status::Partial | Status::NonCompliant => is_known,
+            Status::NotAssessed => ruling == Ruling::Held && is_known,
             Status::Compliant | Status::NotApplicable => false,
         };
         if !is_open {
@@ -424,6 +433,16 @@ impl<'a> ControlEvidence<'a> {
         };
         let is_verified = is_stated_now || failing.iter().any(|it| self.now < it.until);
         Some(Gap { seen, failing, share, is_verified, stated })
+    }
+}
+
+fn why_partial(ruling: Ruling<'_>, seen: &Sum<'_>) -> PartialBecause {
+    match ruling {
+        Ruling::Attested(it) if it.status == Status::Compliant => PartialBecause::Claimed,
+        Ruling::Observed if !seen.is_failing() => PartialBecause::Unseen,
+        Ruling::Attested(_) | Ruling::Observed | Ruling::Unused | Ruling::Held | Ruling::Silent => {
+            PartialBecause::Failing
+        }
     }
 }
 

@@ -49,19 +49,22 @@ pub(super) struct CheckResult {
     /// Without counts: one subject, which passes only if the status is compliant.
     pub(super) passed: u64,
     pub(super) failed: u64,
+    /// Subjects that are known and were not seen, or say nothing.
+    pub(super) unseen: u64,
     pub(super) is_counted: bool,
     /// A failing subject is a critical asset of the client.
     pub(super) is_critical: bool,
 }
 
 impl CheckResult {
+    /// Returns true if a subject was seen to fail.
     pub(super) fn is_failing(&self) -> bool {
-        self.status != Status::Compliant
+        self.failed != 0
     }
 
     /// Returns a sort key from worst to best.
-    pub(super) fn badness(&self) -> (u8, Reverse<u64>, u64) {
-        (rank(self.status), Reverse(self.failed), self.passed)
+    pub(super) fn badness(&self) -> (u8, Reverse<u64>, Reverse<u64>, u64) {
+        (rank(self.status), Reverse(self.failed), Reverse(self.unseen), self.passed)
     }
 }
 
@@ -79,6 +82,16 @@ pub(super) struct EvidenceClaim<'a> {
 }
 
 impl<'a> EvidenceClaim<'a> {
+    /// Returns it as evidence of a check that shows only gaps, or of one that shows more. Of one that shows only gaps, nothing
+    /// counts but what fails.
+    pub(super) fn of_link(self, shows_only_gaps: bool) -> Self {
+        let mut result = self.result;
+        if shows_only_gaps && !result.is_failing() {
+            (result.status, result.unseen) = (Status::Compliant, 0);
+        }
+        Self { result, shows_only_gaps, ..self }
+    }
+
     /// Returns true if what passes decides nothing by itself.
     pub(super) fn is_thin(&self) -> bool {
         self.shows_only_gaps || self.is_narrow
@@ -218,9 +231,10 @@ fn split_newest<'s, 'a>(
 fn by_age_and_content(a: &Observation, b: &Observation) -> Ordering {
     let content = |it: &Observation| {
         let verdict = match it.verdict {
-            Verdict::Counted { passed, failed } => (0, passed, failed),
-            Verdict::Stated(status) => (1, u32::from(rank(status)), 0),
-            Verdict::Gone => (2, 0, 0),
+            Verdict::Counted { passed, failed } => (0, passed, failed, 0),
+            Verdict::Stated(status) => (1, u32::from(rank(status)), 0, 0),
+            Verdict::Gone => (2, 0, 0, 0),
+            Verdict::Seen { passed, failed, unseen } => (3, passed, failed, unseen),
         };
         (verdict, Reverse(it.severity), it.valid_until)
     };
@@ -274,6 +288,7 @@ fn worst_of(a: CheckResult, b: CheckResult) -> CheckResult {
         status: worse(a.status, b.status),
         passed: a.passed.min(b.passed),
         failed: a.failed.max(b.failed),
+        unseen: a.unseen.max(b.unseen),
         is_counted: a.is_counted || b.is_counted,
         is_critical: a.is_critical || b.is_critical,
     }
@@ -296,22 +311,23 @@ pub(super) const fn worse(a: Status, b: Status) -> Status {
 
 /// Returns `None` if the check is gone.
 fn result(observation: &Observation, critical: &[u64]) -> Option<CheckResult> {
-    let is_critical = || touches(&observation.failing, critical);
-    match observation.verdict {
-        Verdict::Counted { passed, failed } => {
-            let is_critical = 0 < failed && is_critical();
-            let status = Status::of_count(passed, failed, is_critical);
-            let (passed, failed) = (u64::from(passed), u64::from(failed));
-            Some(CheckResult { status, passed, failed, is_counted: true, is_critical })
-        }
-        Verdict::Stated(status) => {
-            let is_compliant = status == Status::Compliant;
-            let (passed, failed) = (u64::from(is_compliant), u64::from(!is_compliant));
-            let is_critical = !is_compliant && is_critical();
-            Some(CheckResult { status, passed, failed, is_counted: false, is_critical })
-        }
-        Verdict::Gone => None,
-    }
+    let verdict = observation.verdict;
+    let (passed, failed, unseen) = match verdict {
+        Verdict::Counted { passed, failed } => (passed, failed, 0),
+        Verdict::Seen { passed, failed, unseen } => (passed, failed, unseen),
+        Verdict::Stated(Status::Compliant) => (1, 0, 0),
+        Verdict::Stated(_) => (0, 1, 0),
+        Verdict::Gone => return None,
+    };
+    let is_critical = 0 < failed && touches(&observation.failing, critical);
+    Some(CheckResult {
+        status: verdict.status(is_critical)?,
+        passed: passed.into(),
+        failed: failed.into(),
+        unseen: unseen.into(),
+        is_counted: !matches!(verdict, Verdict::Stated(_)),
+        is_critical,
+    })
 }
 
 /// Returns true if two sorted lists share a value. Looks up each value of the shorter list in the longer one.

@@ -80,19 +80,37 @@ pub enum Verdict {
     /// The source no longer says anything about it. Earlier observations of it no longer count. Written for scans of systems,
     /// and for all checks by releases up to 0.1, which stored no [`CompleteRead`].
     Gone,
+    /// As `Counted`, of more subjects than say whether they pass. Once one fails, those that were not seen count as if they
+    /// failed too: one that turns out to fail changes nothing.
+    Seen { passed: u32, failed: u32, unseen: u32 },
 }
 
 impl Verdict {
-    /// Returns what a population shows of which some members may be unknown. While some are, it is partly met at most; while
-    /// most are, nothing passes.
+    /// Returns what a population shows of which some members may be unseen. While most are, nothing passes.
     #[must_use]
-    pub const fn of_population(passed: u32, failed: u32, unknown: u32) -> Self {
-        let is_mostly_unknown = passed.saturating_add(failed) < unknown;
-        let passed = if is_mostly_unknown { 0 } else { passed };
-        if failed == 0 && 0 < passed && 0 < unknown {
-            Self::Stated(Status::Partial)
-        } else {
+    pub const fn of_population(passed: u32, failed: u32, unseen: u32) -> Self {
+        if unseen == 0 {
             Self::Counted { passed, failed }
+        } else if failed == 0 && passed < unseen {
+            Self::Counted { passed: 0, failed: 0 }
+        } else {
+            Self::Seen { passed, failed, unseen }
+        }
+    }
+
+    /// Returns the status that it comes to. `None`: it says nothing any more.
+    ///
+    /// `is_critical`: a subject that fails is.
+    #[must_use]
+    pub const fn status(self, is_critical: bool) -> Option<Status> {
+        match self {
+            Self::Counted { passed, failed } => Some(Status::of_count(passed, failed, is_critical)),
+            Self::Stated(status) => Some(status),
+            Self::Seen { failed: 0, .. } => Some(Status::Partial),
+            Self::Seen { passed, failed, unseen } => {
+                Some(Status::of_count(passed, failed.saturating_add(unseen), is_critical))
+            }
+            Self::Gone => None,
         }
     }
 
@@ -100,7 +118,9 @@ impl Verdict {
     #[must_use]
     pub const fn is_effective(self) -> bool {
         match self {
-            Self::Counted { passed, failed } => passed != 0 || failed != 0,
+            Self::Counted { passed, failed } | Self::Seen { passed, failed, .. } => {
+                passed != 0 || failed != 0
+            }
             Self::Stated(_) | Self::Gone => true,
         }
     }
@@ -109,7 +129,7 @@ impl Verdict {
     #[must_use]
     pub fn is_failing(self) -> bool {
         match self {
-            Self::Counted { failed, .. } => failed != 0,
+            Self::Counted { failed, .. } | Self::Seen { failed, .. } => failed != 0,
             Self::Stated(status) => status != Status::Compliant,
             Self::Gone => false,
         }
@@ -125,6 +145,8 @@ pub struct ControlVerdict<'a> {
     /// The subjects that fail.
     pub failing: Vec<&'a str>,
     pub n_unknown: usize,
+    /// Until when all passes that passes, if that is earlier than the control says.
+    pub passes_until: Option<Time>,
 }
 
 impl<'a> ControlVerdict<'a> {
@@ -145,7 +167,18 @@ impl<'a> ControlVerdict<'a> {
         let [failed, unknown] =
             [failing.len(), n_unknown].map(|it| u32::try_from(it).unwrap_or(u32::MAX));
         let verdict = Verdict::of_population(passed, failed, unknown);
-        Self { code, verdict, failing, n_unknown }
+        Self { code, verdict, failing, n_unknown, passes_until: None }
+    }
+
+    /// How many subjects it is about.
+    #[must_use]
+    pub fn n_known(&self) -> usize {
+        match self.verdict {
+            Verdict::Counted { passed, .. } | Verdict::Seen { passed, .. } => {
+                passed as usize + self.failing.len() + self.n_unknown
+            }
+            Verdict::Stated(_) | Verdict::Gone => 0,
+        }
     }
 }
 

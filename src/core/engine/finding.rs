@@ -119,7 +119,7 @@ pub(super) fn places(failing: &[EvidenceClaim<'_>]) -> String {
 
 // Writing to a string cannot fail.
 fn write_observed(text: &mut String, seen: &Sum<'_>) {
-    let Some(worst) = seen.tallies.first().filter(|it| is_failing(it)) else {
+    let Some(worst) = seen.tallies.first().filter(|it| it.is_failing()) else {
         return write_passing(text, seen);
     };
     let (checks, reports): (Vec<_>, Vec<_>) =
@@ -135,17 +135,36 @@ fn write_observed(text: &mut String, seen: &Sum<'_>) {
                 .enumerate()
                 .map(|(index, it)| if index == 0 { format!("{also}{it}") } else { it }),
         );
-        if !checks.is_empty() && !checks.iter().any(|it| is_failing(it)) {
+        if !checks.is_empty() && !checks.iter().any(|it| it.is_failing()) {
             clauses.push(format!("but {}", lower(&passing_checks(&checks))));
         }
         text.push_str(&upper(&clauses.join("; ")));
     }
     text.push('.');
     push_details(text, seen, worst);
+    push_unseen(text, seen);
 }
 
-fn is_failing(tally: &ShareCounts<'_>) -> bool {
-    tally.status() != Status::Compliant
+/// Says of what checks or reports not all was seen, in the words of the source if it has some.
+fn push_unseen(text: &mut String, seen: &Sum<'_>) {
+    let short: Vec<_> = seen.tallies.iter().filter(|it| it.unseen != 0).collect();
+    for tally in short.iter().take(N_CHECKS_NAMED) {
+        let lead = match name(tally) {
+            Some(name) if 1 < seen.tallies.len() => format!("\"{name}\": "),
+            None if 1 < seen.tallies.len() => format!("{}: ", tally.worst.place().0),
+            Some(_) | None => String::new(),
+        };
+        let own = Details::of(tally.worst.current.worst).rest;
+        if own.is_empty() {
+            let known = tally.passed + tally.failed + tally.unseen;
+            push_sentence(text, &lead, &format!("{} of {known} not seen", tally.unseen));
+        } else if !tally.is_failing() {
+            push_sentence(text, &lead, own);
+        }
+    }
+    if let rest @ 1.. = short.len().saturating_sub(N_CHECKS_NAMED) {
+        push_sentence(text, "", &format!("And {rest} more were not seen in full"));
+    }
 }
 
 fn write_lone_report(text: &mut String, tally: &ShareCounts<'_>) {
@@ -170,7 +189,7 @@ fn how_met(tally: &ShareCounts<'_>) -> &'static str {
 
 /// Returns clauses about the checks that fail, the first with a lead. Empty: none fails.
 fn failing_checks(checks: &[&ShareCounts<'_>]) -> Vec<String> {
-    let failing: Vec<_> = checks.iter().filter(|it| is_failing(it)).collect();
+    let failing: Vec<_> = checks.iter().filter(|it| it.is_failing()).collect();
     let passes_too = |it: &ShareCounts<'_>| 0 < it.passed || it.status() == Status::Partial;
     let mut clauses: Vec<_> =
         failing.iter().take(N_CHECKS_NAMED).map(|it| FailingCheck(it).to_string()).collect();
@@ -238,6 +257,7 @@ fn write_passing(text: &mut String, seen: &Sum<'_>) {
         let _ = write!(text, "{REPORTED} as met");
     }
     text.push('.');
+    push_unseen(text, seen);
 }
 
 fn passing_checks(checks: &[&ShareCounts<'_>]) -> String {
@@ -357,7 +377,7 @@ impl<'a> Details<'a> {
     fn of(observation: &'a Observation) -> Self {
         let text = observation.findings.as_deref().map_or("", str::trim);
         let n_failed = match observation.verdict {
-            Verdict::Counted { failed, .. } => Some(failed as usize),
+            Verdict::Counted { failed, .. } | Verdict::Seen { failed, .. } => Some(failed as usize),
             Verdict::Stated(_) | Verdict::Gone => None,
         };
         let is_listed = match observation.subject {
@@ -377,7 +397,7 @@ impl<'a> Details<'a> {
 fn push_details(text: &mut String, seen: &Sum<'_>, worst: &ShareCounts<'_>) {
     let observation = worst.worst.current.worst;
     let details = Details::of(observation);
-    let is_alone = seen.tallies.iter().filter(|it| is_failing(it)).count() == 1;
+    let is_alone = seen.tallies.iter().filter(|it| it.is_failing()).count() == 1;
     if matches!(observation.subject, Subject::Control(_)) {
         let source = if is_alone { String::new() } else { format!("{}: ", observation.source) };
         return push_sentence(text, &source, details.rest);

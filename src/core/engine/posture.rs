@@ -10,6 +10,7 @@ use super::framework::{Framework, FrameworkId, FrameworkRow, Level};
 use crate::clock::Time;
 use crate::engine::fact::Status;
 use crate::engine::severity::Severity;
+use crate::layout::read_by_layout;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posture {
@@ -58,7 +59,31 @@ pub fn coverage(catalog: &Catalog, controls: &[ControlOutcome]) -> u8 {
     u8::try_from(coverage).expect("a part is at most 100 % of the whole")
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+/// Why a control is partly met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum PartialBecause {
+    /// Something was seen to fail, or somebody says that it does.
+    Failing,
+    /// What was seen passes, and not all that is known was seen.
+    Unseen,
+    /// Somebody says that it is met, without evidence.
+    Claimed,
+}
+
+impl PartialBecause {
+    pub const ALL: [Self; 3] = [Self::Failing, Self::Unseen, Self::Claimed];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Failing => "failing",
+            Self::Unseen => "unseen",
+            Self::Claimed => "claimed",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Encode)]
 pub struct ControlOutcome {
     pub code: String,
     pub status: Status,
@@ -74,9 +99,25 @@ pub struct ControlOutcome {
     pub held: bool,
     /// True if an attestation decides it.
     pub attested: bool,
+    /// `None`: it is not partial, or of a release that did not tell.
+    pub partial_because: Option<PartialBecause>,
 }
 
+read_by_layout!(ControlOutcome {
+    code, status, score, findings, remediation, assessed_at, valid_until, held, attested,
+} and then { partial_because });
+
 impl ControlOutcome {
+    /// Returns true if something is wrong with it, as far as is known: a risk may be open.
+    #[must_use]
+    pub fn is_failing(&self) -> bool {
+        match self.status {
+            Status::NonCompliant => true,
+            Status::Partial => matches!(self.partial_because, None | Some(PartialBecause::Failing)),
+            Status::Compliant | Status::NotAssessed | Status::NotApplicable => false,
+        }
+    }
+
     /// Returns true if what was seen of the control passes and decides nothing: only then there is a finding about a
     /// control that is not assessed and whose last result was not worse.
     #[must_use]

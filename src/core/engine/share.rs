@@ -97,6 +97,8 @@ pub(super) struct ShareCounts<'a> {
     pub(super) worst: EvidenceClaim<'a>,
     pub(super) passed: u64,
     pub(super) failed: u64,
+    /// Subjects that are known and were not seen.
+    pub(super) unseen: u64,
     /// Passed and failed subjects, only of the scopes that counted subjects.
     pub(super) counted: (u64, u64),
     /// The claims that fail, worst first: at most [`N_NAMED_MAX`], as each has at least one subject to name.
@@ -110,7 +112,6 @@ pub(super) struct Sum<'a> {
     pub(super) status: Status,
     /// One for each check, worst first.
     pub(super) tallies: Vec<ShareCounts<'a>>,
-    pub(super) is_counted: bool,
     pub(super) is_critical: bool,
     /// True if what passes counts for nothing.
     is_thin: bool,
@@ -133,29 +134,33 @@ impl<'a> Sum<'a> {
             }
             next = place.unwrap_or_else(|it| it) + 1;
         }
-        let shares = tallies.iter().map(|it| Share::of(it.passed, it.passed + it.failed));
+        let shares = tallies.iter().map(|it| Share::of(it.passed, it.known()));
         let share = Share::mean(&shares.collect::<Vec<_>>());
         tallies.sort_by_key(|it| (rank(it.status()), Reverse(it.failed)));
         let status = tallies.first().map_or(Status::Compliant, ShareCounts::status);
         // A failure is never better than a pass that decides nothing.
-        let (status, share) = if is_thin && status != Status::Compliant {
+        let is_failing = tallies.iter().any(ShareCounts::is_failing);
+        let (status, share) = if is_thin && is_failing {
             (Status::NonCompliant, Share::NONE)
         } else {
             (status, share)
         };
-        Self {
-            status,
-            is_counted: tallies.iter().any(|it| it.counted != (0, 0)),
-            is_critical,
-            is_thin,
-            share,
-            tallies,
-        }
+        Self { status, tallies, is_critical, is_thin, share }
+    }
+
+    /// A subject was seen to fail.
+    pub(super) fn is_failing(&self) -> bool {
+        self.tallies.iter().any(ShareCounts::is_failing)
+    }
+
+    /// Everything that was seen passes, and not all that is known was seen.
+    pub(super) fn is_short(&self) -> bool {
+        self.status == Status::Partial && !self.is_failing()
     }
 
     /// Returns false if nothing was observed, or only what passes and shows too little.
     pub(super) fn decides(&self) -> bool {
-        self.status != Status::Compliant || !self.is_thin
+        self.is_failing() || !self.is_thin
     }
 
     /// 0 to 100. A status without counts is one subject, which passes only if it is compliant.
@@ -176,7 +181,8 @@ impl<'a> Sum<'a> {
 
     /// Returns the share that passes. At least half for a partial status without any counts.
     pub(super) fn share(&self) -> Share {
-        if self.status == Status::Partial && !self.is_counted {
+        let is_counted = self.tallies.iter().any(|it| it.counted != (0, 0));
+        if self.status == Status::Partial && !is_counted {
             return self.share.or_more(Share::HALF);
         }
         self.share
@@ -184,7 +190,7 @@ impl<'a> Sum<'a> {
 
     /// Returns the remediations of the failing checks, worst first, with the catalog's for those that have none.
     pub(super) fn remediation(&self, control: &Control) -> String {
-        let failing = self.tallies.iter().filter(|it| it.worst.result.is_failing());
+        let failing = self.tallies.iter().filter(|it| it.is_failing());
         let mut steps: Vec<&str> = Vec::new();
         let mut n_more = 0;
         let mut sources: BTreeSet<&str> = BTreeSet::new();
@@ -227,7 +233,17 @@ impl<'a> ShareCounts<'a> {
         let (passed, failed) = (claim.result.passed, claim.result.failed);
         let counted = if claim.result.is_counted { (passed, failed) } else { (0, 0) };
         let failing = if claim.result.is_failing() { vec![claim] } else { Vec::new() };
-        Self { worst: claim, passed, failed, counted, failing }
+        Self { worst: claim, passed, failed, unseen: claim.result.unseen, counted, failing }
+    }
+
+    /// How many subjects are known.
+    fn known(&self) -> u64 {
+        self.passed + self.failed + self.unseen
+    }
+
+    /// A subject was seen to fail.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failed != 0
     }
 
     pub(super) fn status(&self) -> Status {
@@ -251,6 +267,7 @@ impl<'a> ShareCounts<'a> {
         let (passed, failed) = (claim.result.passed, claim.result.failed);
         self.passed += passed;
         self.failed += failed;
+        self.unseen += claim.result.unseen;
         if claim.result.is_counted {
             self.counted = (self.counted.0 + passed, self.counted.1 + failed);
         }

@@ -126,6 +126,8 @@ pub struct Count {
     pub n_passed: u32,
     /// External ids, as assets have them.
     pub failing: Vec<String>,
+    /// Of how many it is not known.
+    pub n_unseen: u32,
 }
 
 /// One member of a population that a rule looks at.
@@ -166,9 +168,9 @@ impl Judged {
             JudgedStatus::NonCompliant => Status::NonCompliant,
             JudgedStatus::NotApplicable => return None,
         });
-        let counted = self.count.as_ref().map(|it| Verdict::Counted {
-            passed: it.n_passed,
-            failed: u32::try_from(it.failing.len()).unwrap_or(u32::MAX),
+        let counted = self.count.as_ref().map(|it| {
+            let failed = u32::try_from(it.failing.len()).unwrap_or(u32::MAX);
+            Verdict::of_population(it.n_passed, failed, it.n_unseen)
         });
         Some(counted.unwrap_or(stated))
     }
@@ -206,11 +208,13 @@ impl Judged {
         let n_failed = failing.len();
         let n_known = n_passed as usize + n_failed;
         let failed = u32::try_from(n_failed).unwrap_or(u32::MAX);
-        let (status, n_passed) = match Verdict::of_population(n_passed, failed, n_unknown) {
-            Verdict::Counted { passed: 0, failed: 0 } => return None,
-            Verdict::Counted { passed, failed: 0 } => (JudgedStatus::Compliant, passed),
-            Verdict::Counted { passed, .. } => (JudgedStatus::NonCompliant, passed),
-            Verdict::Stated(_) | Verdict::Gone => (JudgedStatus::Partial, n_passed),
+        if !Verdict::of_population(n_passed, failed, n_unknown).is_effective() {
+            return None;
+        }
+        let status = match (n_failed, n_unknown) {
+            (0, 0) => JudgedStatus::Compliant,
+            (0, _) => JudgedStatus::Partial,
+            _ => JudgedStatus::NonCompliant,
         };
         let names: Vec<&str> = failing.iter().map(|it| it.name).collect();
         let mut lines = Vec::new();
@@ -224,7 +228,7 @@ impl Judged {
             lines.push(format!("Unknown for {n_unknown} more."));
         }
         let failing = failing.iter().map(|it| it.id.to_owned()).collect();
-        let count = (status != JudgedStatus::Partial).then_some(Count { n_passed, failing });
+        let count = Some(Count { n_passed, failing, n_unseen: n_unknown });
         let findings = cut(&lines.join("\n"));
         Some(Self { control, check: check.to_owned(), status, findings, count })
     }

@@ -100,6 +100,8 @@ pub(super) fn identities(
             is_enabled: true,
             created_at: Some(started.plus_days(-CREATED_DAYS)),
             last_sign_in: LastSignIn::At(last),
+            listed_at: None,
+            mfa_known_at: None,
             user,
         });
     }
@@ -135,6 +137,8 @@ fn guest(client: &DemoClient, is_privileged: bool, at: Time, started: Time) -> O
         is_enabled: true,
         created_at: Some(started.plus_days(-CREATED_DAYS)),
         last_sign_in: LastSignIn::At(at.plus_days(-6)),
+        listed_at: None,
+        mfa_known_at: None,
     })
 }
 

@@ -104,6 +104,8 @@ fn any_verdict() -> impl Strategy<Value = Verdict> {
     prop_oneof![
         8 => counted.prop_map(|(passed, failed)| Verdict::Counted { passed, failed }),
         4 => (1..5u32).prop_map(|passed| Verdict::Counted { passed, failed: 0 }),
+        4 => (0..9u32, 0..5u32, 1..5u32)
+            .prop_map(|(passed, failed, unseen)| Verdict::of_population(passed, failed, unseen)),
         3 => status.prop_map(Verdict::Stated),
         1 => Just(Verdict::Gone),
     ]

@@ -75,7 +75,7 @@ fn passes(it: &Observation) -> bool {
     match it.verdict {
         Verdict::Counted { passed, failed } => passed != 0 && failed == 0,
         Verdict::Stated(status) => status == Status::Compliant,
-        Verdict::Gone => false,
+        Verdict::Gone | Verdict::Seen { .. } => false,
     }
 }
 
@@ -106,6 +106,17 @@ fn worsened(it: &Observation, by: u32, subject: u64) -> Observation {
                 }
                 (other @ (Status::NotAssessed | Status::NotApplicable), _) => other,
             }
+        }
+        Verdict::Seen { passed, failed, unseen } => {
+            // What was not seen turns out to fail, what passed fails, or what passed is not seen any more.
+            let (of_passed, of_unseen) = (by.min(*passed), by.min(*unseen));
+            let now = match by % 3 {
+                0 => Verdict::of_population(*passed, *failed + of_unseen, *unseen - of_unseen),
+                1 => Verdict::of_population(*passed - of_passed, *failed + of_passed, *unseen),
+                _ => Verdict::of_population(*passed - of_passed, *failed, *unseen + of_passed),
+            };
+            // One of which most is unseen says nothing, and leaves what was known before.
+            worse.verdict = if now.is_effective() { now } else { it.verdict };
         }
         Verdict::Gone => (),
     }

@@ -109,13 +109,13 @@ fn a_list_that_does_not_know_all_decides_at_most_partly() {
     };
     let (yes, no) = (Some(true), Some(false));
     let partly = of_list(&[yes, None]);
-    assert_eq!((partly.0.as_str(), partly.1), ("partial", Some(50)));
-    assert_eq!(partly.2, "Reported as partly met. Unknown for 1 account.");
+    assert_eq!((partly.0.as_str(), partly.1), ("partial", Some(74)));
+    assert_eq!(partly.2, "1 of 1 passes. 1 of 2 not seen.");
     let mostly = of_list(&[yes, None, None]);
     assert_eq!((mostly.0.as_str(), mostly.1), ("not_assessed", None), "it passes nothing");
     let failing = of_list(&[no, yes, None, None, None]);
-    assert_eq!((failing.0.as_str(), failing.1), ("non_compliant", Some(0)), "what fails fails");
-    assert_eq!(failing.2, "1 of 1 fails: u0. Unknown for 3 accounts.");
+    assert_eq!((failing.0.as_str(), failing.1), ("non_compliant", Some(9)), "1 of 5 passes");
+    assert_eq!(failing.2, "1 of 2 fails: u0. 3 of 5 not seen.");
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn every_control_is_listed_with_what_it_came_to() {
             "requires": control.requires,
             "category": catalog.categories[control.category].name,
             "severity": control.severity.as_str(), "decidedBy": decided_by,
-            "status": "not_assessed", "score": null, "findings": null, "remediation": null,
+            "status": "not_assessed", "partialBecause": null, "score": null, "findings": null, "remediation": null,
             "assessedAt": null, "validUntil": null, "attestation": null, "evidenceCount": 0,
         });
         assert_eq!(*shown, expected);
@@ -170,9 +170,20 @@ fn compliant_without_evidence_is_half_the_truth() {
     assert_eq!(standing(&shown), ("partial", Some(50)));
     assert_eq!(shown["attestation"]["status"], "compliant", "as it was said");
     assert!(shown["attestation"]["evidence"].is_null());
+    assert_eq!(shown["partialBecause"], "claimed");
+    assert_eq!(risks(&posture, &client).len(), 0, "nobody says that anything fails");
+    let shown = attest(&posture, &client, PERSONS, &json!({"status": "partial"}));
+    assert_eq!(
+        (standing(&shown), &shown["partialBecause"]),
+        (("partial", Some(50)), &json!("failing"))
+    );
     assert_eq!(risks(&posture, &client).len(), 1);
     assert_eq!(told(&posture, "risk_item_created").len(), 1);
-    attest(&posture, &client, PERSONS, &json!({"evidence": "here"}));
+    let shown = attest(&posture, &client, PERSONS, &json!({"evidence": "here"}));
+    assert_eq!(
+        (standing(&shown), &shown["partialBecause"]),
+        (("compliant", Some(100)), &Value::Null)
+    );
     assert_eq!(risks(&posture, &client).len(), 0);
     let resolved = told(&posture, "risk_item_resolved");
     assert_eq!(resolved[0]["object"]["resolution"], "fixed");

@@ -317,7 +317,8 @@ fn complete_lists_of_accounts_decide_the_controls_about_accounts() {
         with(user("guest"), &json!({ "userType": "guest", "mfa": null })),
     ];
     push(&posture, &client, &json!({ "identities": all }));
-    assert_eq!(control(&posture, &client, "ID-03")["status"], "not_assessed", "not complete");
+    assert_eq!(control(&posture, &client, "ID-03")["status"], "non_compliant", "root fails");
+    assert_eq!(control(&posture, &client, "ID-10")["status"], "not_assessed", "not complete");
     push(&posture, &client, &accounts(&all));
     let admins = control(&posture, &client, "ID-03");
     assert_eq!(admins["status"], "non_compliant");

@@ -162,7 +162,7 @@ fn a_list_of_accounts_shows_only_people_whom_it_would_have() {
     left(&posture, &client, "", &[("di@home.example", 30)]);
     let shown = control(&posture, &client, "ID-12");
     assert_eq!(shown["status"], "partial");
-    assert_eq!(shown["findings"], "Reported as partly met. Unknown for 1 person.");
+    assert_eq!(shown["findings"], "1 of 1 passes. 1 of 2 not seen.");
     // Another list has that domain.
     accounts(&posture, &client, "google", &[("ed@home.example", true)]);
     accounts(&posture, &client, "m365", &[("cy@acme.example", true)]);

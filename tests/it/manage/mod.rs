@@ -27,6 +27,7 @@ mod history;
 mod holds;
 mod imports;
 mod keys;
+mod knowledge;
 mod kpis;
 mod lapse;
 mod leavers;

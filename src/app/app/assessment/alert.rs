@@ -3,7 +3,6 @@
 use crate::app::event::alert::{self, AlertTriggered, AlertValue, ConditionFields};
 use crate::app::event::envelope::NewEvent;
 use crate::clock::Time;
-use crate::engine::fact::Status;
 use crate::error::Result;
 use crate::store::ClientBatch;
 use crate::store::global::alert::{AlertCondition, AlertRule};
@@ -113,10 +112,7 @@ fn judge(rows: &ClientBatch<'_>, condition: &AlertCondition, now: Time) -> Resul
             match rows.find_control_outcome(control)? {
                 // The evidence of the failure has expired, which does not mean that it was fixed.
                 Some(it) if it.held => RuleResult::unknown(),
-                Some(it) => {
-                    let fails = matches!(it.status, Status::Partial | Status::NonCompliant);
-                    RuleResult::status(fails, it.status.as_str())
-                }
+                Some(it) => RuleResult::status(it.is_failing(), it.status.as_str()),
                 None => RuleResult::unknown(),
             }
         }

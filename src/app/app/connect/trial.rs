@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::app::intake::derived;
 use crate::auth::caller::Caller;
 use crate::connect::reading::{Group, Judged, Reading};
-use crate::engine::fact::{ControlVerdict, DERIVED_CHECK, Status, Verdict};
+use crate::engine::fact::{ControlVerdict, DERIVED_CHECK, Status};
 use crate::engine::identity;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ConnectionId};
@@ -57,7 +57,9 @@ impl App {
         let mut all: Vec<Foreseen> = group.observations.iter().map(Foreseen::of).collect();
         if let (Some(client), Some(accounts)) = (client, &group.accounts) {
             let days = self.roster_rules(client)?.dormant_after_days;
-            let verdicts = identity::verdicts(accounts, self.clock.now(), days);
+            let catalog = self.catalog();
+            let max_age_days = |code: &str| catalog.find_max_age_days(code).unwrap_or_default();
+            let verdicts = identity::verdicts(accounts, self.clock.now(), days, max_age_days);
             all.extend(verdicts.iter().filter_map(Foreseen::of_accounts));
         }
         Ok(all)
@@ -69,7 +71,7 @@ impl Foreseen {
         Self {
             control: it.control,
             check: it.check.clone(),
-            status: it.verdict().and_then(status).unwrap_or(Status::NotApplicable),
+            status: it.verdict().and_then(|it| it.status(false)).unwrap_or(Status::NotApplicable),
             findings: it.findings.clone(),
         }
     }
@@ -78,17 +80,8 @@ impl Foreseen {
         Some(Self {
             control: it.code,
             check: DERIVED_CHECK.to_owned(),
-            status: status(it.verdict)?,
+            status: it.verdict.status(false)?,
             findings: derived::findings(it).unwrap_or_default(),
         })
-    }
-}
-
-/// Which assets are critical is not known before they are kept.
-fn status(verdict: Verdict) -> Option<Status> {
-    match verdict {
-        Verdict::Counted { passed, failed } => Some(Status::of_count(passed, failed, false)),
-        Verdict::Stated(status) => Some(status),
-        Verdict::Gone => None,
     }
 }

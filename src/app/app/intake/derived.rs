@@ -2,43 +2,82 @@
 
 use super::list::{AccountJudge, Lists};
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{ControlVerdict, DERIVED_CHECK, Observation, Subject, failing_line};
+use crate::engine::fact::{
+    ControlVerdict, DERIVED_CHECK, Observation, Subject, Verdict, failing_line,
+};
 use crate::engine::identity::leaver::{self, DEPROVISIONED};
 use crate::engine::identity::{self, Identity};
 use crate::engine::severity::Severity;
+use crate::error::Result;
 use crate::id::ImportId;
 use crate::store::per_client::fact::ObservationKey;
 
-/// Returns what an accepted, complete list of accounts shows about controls.
+/// The controls that lists of accounts speak of.
+const ACCOUNT_CONTROLS: [&str; 5] = ["ID-02", "ID-03", "ID-10", "ID-11", DEPROVISIONED];
+
+/// How far a list of accounts speaks of all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::app) enum Reach {
+    /// It names all that there are.
+    Whole,
+    /// It names some. One before it named all that there were.
+    Part,
+    /// It names some, and none ever named all: nothing passes by it.
+    Unknown,
+}
+
+/// Returns what accounts show about controls once a list was read. `known`: all that are known then.
+///
+/// `was_failing`: whether lists before it showed that a control fails. It is asked only where that is over and nothing passes.
 pub(in crate::app) fn observations(
     (source, import): (&str, ImportId),
     lists: &Lists,
-    identities: &[Identity],
+    (known, reach): (&[Identity], Reach),
     judge: &AccountJudge<'_>,
-) -> Vec<Observation> {
-    let (rules, leavers) = (judge.rules, judge.leavers);
-    let verdicts = identity::verdicts(identities, lists.at, rules.dormant_after_days);
-    let of_leavers = leaver::verdict(identities, leavers, lists.at);
-    let verdicts = verdicts.into_iter().chain(of_leavers).filter_map(|shown| {
+    mut was_failing: impl FnMut(&ObservationKey) -> Result<bool>,
+) -> Result<Vec<Observation>> {
+    let (catalog, leavers) = (judge.catalog, judge.leavers);
+    let max_age_days = |code: &str| catalog.find_max_age_days(code).unwrap_or_default();
+    let days = judge.rules.dormant_after_days;
+    let mut shown = identity::verdicts(known, lists.at, days, max_age_days);
+    shown.extend(leaver::verdict(known, leavers, lists.at));
+    let mut observations = Vec::new();
+    for code in ACCOUNT_CONTROLS {
         let key = ObservationKey {
-            subject: Subject::Control(shown.code.to_owned()),
+            subject: Subject::Control(code.to_owned()),
             source: source.to_owned(),
             scope: lists.scope.clone(),
             check: DERIVED_CHECK.to_owned(),
             observed_at: lists.at,
             import,
         };
-        let of = observation(judge.catalog, key, &shown)?;
-        let of = Observation { findings: findings(&shown), ..of };
-        Some(if shown.code == DEPROVISIONED { until_leavers_age(of, judge) } else { of })
-    });
-    verdicts.collect()
+        let shown = shown.iter().find(|it| it.code == code);
+        let shown = shown.filter(|it| reach != Reach::Unknown || it.verdict.is_failing());
+        if let Some(shown) = shown {
+            observations.extend(of_accounts(key, shown, judge));
+        } else if reach == Reach::Unknown && was_failing(&key)? {
+            let nothing =
+                ControlVerdict { verdict: Verdict::Gone, ..ControlVerdict::counted(code, []) };
+            observations.extend(observation(catalog, key, &nothing));
+        }
+    }
+    Ok(observations)
+}
+
+fn of_accounts(
+    key: ObservationKey,
+    shown: &ControlVerdict<'_>,
+    judge: &AccountJudge<'_>,
+) -> Option<Observation> {
+    let of = observation(judge.catalog, key, shown)?;
+    let valid_until = shown.passes_until.filter(|_| !shown.verdict.is_failing());
+    let of = Observation { findings: findings(shown), valid_until, ..of };
+    Some(if shown.code == DEPROVISIONED { until_leavers_age(of, judge) } else { of })
 }
 
 /// Who left since the lists of them were read is not known: what passes does so as long as they are recent.
 fn until_leavers_age(of: Observation, judge: &AccountJudge<'_>) -> Observation {
-    let control = judge.catalog.find_control(DEPROVISIONED);
-    let days = control.map(|it| judge.catalog.controls[it].max_age_days);
+    let days = judge.catalog.find_max_age_days(DEPROVISIONED);
     let known_at = judge.leavers.read_at.filter(|_| !of.verdict.is_failing());
     let valid_until = known_at
         .zip(days)
@@ -72,19 +111,8 @@ pub(super) fn observation(
     })
 }
 
-/// Names failing accounts on the first line, then says how many are unknown.
+/// Names failing accounts.
 pub(in crate::app) fn findings(shown: &ControlVerdict<'_>) -> Option<String> {
-    let ControlVerdict { failing, n_unknown, .. } = shown;
-    let mut lines = Vec::new();
-    if !failing.is_empty() {
-        lines.push(failing_line(failing, failing.len()));
-    }
-    let (one, many) =
-        if shown.code == DEPROVISIONED { ("person", "people") } else { ("account", "accounts") };
-    match n_unknown {
-        0 => (),
-        1 => lines.push(format!("Unknown for 1 {one}.")),
-        n => lines.push(format!("Unknown for {n} {many}.")),
-    }
-    (!lines.is_empty()).then(|| lines.join("\n"))
+    let failing = &shown.failing;
+    (!failing.is_empty()).then(|| failing_line(failing, failing.len()))
 }

@@ -50,6 +50,8 @@ pub(super) fn identities(all: &[IdentityBody]) -> Result<Vec<Identity>> {
             is_enabled: it.enabled,
             created_at: created_at.map(|it| time(&field("createdAt"), it)).transpose()?,
             last_sign_in,
+            listed_at: None,
+            mfa_known_at: None,
         });
     }
     Ok(identities)

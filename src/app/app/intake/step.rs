@@ -12,6 +12,7 @@ use crate::engine::asset::{AssetStatus, Seen};
 use crate::engine::identity::{AppUse, Identity};
 use crate::error::Result;
 use crate::id::AssetId;
+use crate::layout::Layout;
 use crate::store::ClientBatch;
 use crate::store::per_client::account_list::{AccountRows, ListMark};
 use crate::store::per_client::import::SourceScope;
@@ -26,6 +27,7 @@ pub(in crate::app) const N_ASSETS_PER_COMMIT: usize = 500;
 
 /// One change.
 #[derive(Clone, Debug, Encode, Decode)]
+#[bincode(decode_context = "Layout")]
 pub(super) enum Step {
     Reads {
         scope: String,

@@ -6,7 +6,7 @@ use crate::clock::Time;
 use crate::engine::catalog::{Catalog, Control};
 use crate::engine::fact::{Profile, RowDecision, RowDecisionKind, Status, Usage};
 use crate::engine::framework::{ControlRole, Framework, FrameworkId, Level, Mapping};
-use crate::engine::posture::{ControlOutcome, RowOutcome};
+use crate::engine::posture::{ControlOutcome, PartialBecause, RowOutcome};
 
 /// What the reasons are read from.
 pub struct ReasonInput<'a> {
@@ -53,6 +53,7 @@ pub enum Reason {
     Failing {
         name: ControlName,
         status: Status,
+        why: Option<PartialBecause>,
         score: u8,
     },
     Outdated {
@@ -133,9 +134,9 @@ impl ReasonInput<'_> {
         let name = |it: usize| ControlName::of(&self.catalog.controls[it]);
         let mut reasons = Vec::new();
         for it in gaps.failing {
-            let ControlOutcome { status, score, .. } = &self.controls[it];
-            let (status, score) = (*status, score.unwrap_or(0));
-            reasons.push(Reason::Failing { name: name(it), status, score });
+            let ControlOutcome { status, score, partial_because, .. } = &self.controls[it];
+            let (status, why, score) = (*status, *partial_because, score.unwrap_or(0));
+            reasons.push(Reason::Failing { name: name(it), status, why, score });
         }
         for (it, days) in gaps.outdated {
             reasons.push(Reason::Outdated { name: name(it), days });

@@ -3,6 +3,7 @@
 use super::because::{Reason, Unassessed};
 use super::question::in_words;
 use crate::engine::fact::Status;
+use crate::engine::posture::PartialBecause;
 use crate::paper::Language;
 
 /// How many controls one sentence names.
@@ -26,15 +27,8 @@ impl Reason {
                 let question = in_words(question, language).to_owned();
                 Self::Unanswered { question, codes: codes.clone() }.text(language)
             }
-            (Self::Failing { name, status, score }, Language::English) => {
-                let status = match status {
-                    Status::Compliant => "compliant",
-                    Status::Partial => "partial",
-                    Status::NonCompliant => "not compliant",
-                    Status::NotAssessed => "not assessed",
-                    Status::NotApplicable => "not applicable",
-                };
-                format!("{}: {status}, score {score}", name.english)
+            (Self::Failing { name, status, why, score }, Language::English) => {
+                format!("{}: {}, score {score}", name.english, in_english(*status, *why))
             }
             (_, Language::English | Language::French) => self.text(language),
         }
@@ -42,8 +36,9 @@ impl Reason {
 
     fn english(&self) -> String {
         match self {
-            Self::Failing { name, status, score } => {
-                format!("{}: {}, score {score}", name.english, status.as_str())
+            Self::Failing { name, status, why, score } => {
+                let words = in_part(*why).map_or(status.as_str(), |it| it.0);
+                format!("{}: {words}, score {score}", name.english)
             }
             Self::Outdated { name, days } => format!("{}: not seen in the last {days} days", name.english),
             Self::Unassessed { name, why } => {
@@ -73,14 +68,8 @@ impl Reason {
 
     fn french(&self) -> String {
         match self {
-            Self::Failing { name, status, score } => {
-                let status = match status {
-                    Status::Compliant => "conforme",
-                    Status::Partial => "partiel",
-                    Status::NonCompliant => "non conforme",
-                    Status::NotAssessed => "non évalué",
-                    Status::NotApplicable => "sans objet",
-                };
+            Self::Failing { name, status, why, score } => {
+                let status = in_french(*status, *why);
                 format!("{}\u{a0}: {status}, pointage de {score}", name.french)
             }
             Self::Outdated { name, days } => {
@@ -112,6 +101,35 @@ impl Reason {
             }
             Self::EvidenceTooOld => "il faut une preuve plus récente que celles qui existent".to_owned(),
         }
+    }
+}
+
+/// What a control is called of which nothing was seen to fail, in both languages. `None`: something was, or it is not partial.
+const fn in_part(why: Option<PartialBecause>) -> Option<(&'static str, &'static str)> {
+    match why {
+        Some(PartialBecause::Unseen) => Some(("met where seen", "satisfait là où vu")),
+        Some(PartialBecause::Claimed) => Some(("said, not shown", "affirmé sans preuve")),
+        Some(PartialBecause::Failing) | None => None,
+    }
+}
+
+fn in_english(status: Status, why: Option<PartialBecause>) -> &'static str {
+    match status {
+        Status::Compliant => "compliant",
+        Status::Partial => in_part(why).map_or("partial", |it| it.0),
+        Status::NonCompliant => "not compliant",
+        Status::NotAssessed => "not assessed",
+        Status::NotApplicable => "not applicable",
+    }
+}
+
+fn in_french(status: Status, why: Option<PartialBecause>) -> &'static str {
+    match status {
+        Status::Compliant => "conforme",
+        Status::Partial => in_part(why).map_or("partiel", |it| it.1),
+        Status::NonCompliant => "non conforme",
+        Status::NotAssessed => "non évalué",
+        Status::NotApplicable => "sans objet",
     }
 }
 

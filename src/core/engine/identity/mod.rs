@@ -6,9 +6,10 @@ use bincode::{Decode, Encode};
 
 use super::fact::{ControlVerdict, Status, Verdict};
 use crate::clock::Time;
+use crate::layout::read_by_layout;
 
 /// One account.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode)]
 pub struct Identity {
     /// The source's identifier of the account.
     pub external_id: String,
@@ -26,7 +27,15 @@ pub struct Identity {
     pub is_enabled: bool,
     pub created_at: Option<Time>,
     pub last_sign_in: LastSignIn,
+    /// When it was listed last. `None`: by the newest list.
+    pub listed_at: Option<Time>,
+    /// When `mfa` was known last. `None`: when it was listed.
+    pub mfa_known_at: Option<Time>,
 }
+
+read_by_layout!(Identity {
+    external_id, user, display_name, user_type, is_admin, roles, mfa, mfa_enforced, is_enabled, created_at, last_sign_in,
+} and then { listed_at, mfa_known_at });
 
 impl Identity {
     /// How many bytes its texts have.
@@ -150,13 +159,24 @@ impl Identity {
         let Some(before) = before else { return self };
         let mfa = self.mfa.or(before.mfa);
         let mfa_enforced = self.mfa_enforced.or(before.mfa_enforced);
-        let (at, days) = read_before;
+        let (read_at, days) = read_before;
+        let at = before.listed_at.unwrap_or(read_at);
+        let is_carried = self.mfa.is_none() && before.mfa.is_some();
+        let mfa_known_at = is_carried.then(|| before.mfa_known_at.unwrap_or(at));
         let was_dormant = before.is_dormant(at, days) == Some(true);
         let is_unknown = self.last_sign_in == LastSignIn::Unknown;
         let last_sign_in =
             if is_unknown && was_dormant { before.last_sign_in } else { self.last_sign_in };
         let created_at = self.created_at.or(before.created_at.filter(|_| was_dormant));
-        Self { mfa, mfa_enforced, created_at, last_sign_in, ..self }
+        Self { mfa, mfa_enforced, created_at, last_sign_in, mfa_known_at, ..self }
+    }
+
+    /// Returns the account after a list that is not complete and does not name it.
+    ///
+    /// `read_at`: when the list before was read.
+    #[must_use]
+    pub fn unlisted(self, read_at: Time) -> Self {
+        Self { listed_at: Some(self.listed_at.unwrap_or(read_at)), ..self }
     }
 }
 
@@ -211,37 +231,81 @@ pub fn account_changes(
     changes
 }
 
-/// Returns what a complete list of accounts shows about the controls for accounts. A control about which it shows
-/// nothing is left out.
-#[must_use]
-pub fn verdicts(all: &[Identity], at: Time, dormant_days: u16) -> Vec<ControlVerdict<'_>> {
-    fn named(it: &Identity, passes: Option<bool>) -> (&str, Option<bool>) {
-        (&it.user, passes)
+/// What is known of one account about one control.
+struct Known<'a> {
+    name: &'a str,
+    passes: Option<bool>,
+    at: Time,
+}
+
+impl<'a> Known<'a> {
+    /// `read_at`: when the newest list was read.
+    fn of(it: &'a Identity, read_at: Time, passes: Option<bool>) -> Self {
+        Self { name: &it.user, passes, at: it.listed_at.unwrap_or(read_at) }
     }
+
+    fn of_mfa(it: &'a Identity, read_at: Time, passes: Option<bool>) -> Self {
+        let known = Self::of(it, read_at, passes);
+        Self { at: it.mfa_known_at.unwrap_or(known.at), ..known }
+    }
+}
+
+/// Returns what the accounts that are known show about the controls for accounts. A control about which they show nothing is
+/// left out.
+///
+/// `at`: when the newest list of them was read. `max_age_days`: for how long what passes of a control does so.
+#[must_use]
+pub fn verdicts(
+    all: &[Identity],
+    at: Time,
+    dormant_days: u16,
+    max_age_days: impl Fn(&str) -> u16,
+) -> Vec<ControlVerdict<'_>> {
     let enabled = || all.iter().filter(|it| it.is_enabled);
     let guests = enabled().filter_map(|it| match it.user_type {
         UserType::Member => None,
-        UserType::Guest => Some(named(it, Some(it.privileges().is_empty()))),
-        UserType::Unknown => Some(named(it, None)),
+        UserType::Guest => Some(Known::of(it, at, Some(it.privileges().is_empty()))),
+        UserType::Unknown => Some(Known::of(it, at, None)),
     });
-    let guests: Vec<_> = guests.collect();
-    let guests = if guests.is_empty() && enabled().next().is_some() {
-        let verdict = Verdict::Stated(Status::Compliant);
-        ControlVerdict { code: "ID-10", verdict, failing: Vec::new(), n_unknown: 0 }
-    } else {
-        ControlVerdict::counted("ID-10", guests)
-    };
-    let members =
-        enabled().filter(|it| it.user_type != UserType::Guest).map(|it| named(it, it.mfa));
+    let members = enabled().filter(|it| it.user_type != UserType::Guest);
+    let members = members.map(|it| Known::of_mfa(it, at, it.mfa));
     let admins = enabled().filter(|it| it.is_administrator());
-    let admins = admins.map(|it| named(it, it.is_protected()));
-    let used = enabled();
-    let used = used.map(|it| named(it, it.is_dormant(at, dormant_days).map(|it| !it)));
+    let admins = admins.map(|it| Known::of_mfa(it, at, it.is_protected()));
+    let used = enabled().map(|it| {
+        let is_dormant = it.is_dormant(it.listed_at.unwrap_or(at), dormant_days);
+        Known::of(it, at, is_dormant.map(|it| !it))
+    });
+    let mut of_guests = counted("ID-10", guests, at, max_age_days("ID-10"));
+    if of_guests.n_known() == 0 && enabled().next().is_some() {
+        of_guests.verdict = Verdict::Stated(Status::Compliant);
+    }
     let all = [
-        ControlVerdict::counted("ID-02", members),
-        ControlVerdict::counted("ID-03", admins),
-        guests,
-        ControlVerdict::counted("ID-11", used),
+        counted("ID-02", members, at, max_age_days("ID-02")),
+        counted("ID-03", admins, at, max_age_days("ID-03")),
+        of_guests,
+        counted("ID-11", used, at, max_age_days("ID-11")),
     ];
     all.into_iter().filter(|it| it.verdict.is_effective()).collect()
+}
+
+/// What passes does so for as long as the control says, and is unknown after that. What fails, fails.
+fn counted<'a>(
+    code: &'static str,
+    known: impl Iterator<Item = Known<'a>>,
+    at: Time,
+    max_age_days: u16,
+) -> ControlVerdict<'a> {
+    let days = i64::from(max_age_days);
+    let mut passes_until = at.plus_days(days);
+    let judged = known.map(|it| {
+        let end = it.at.plus_days(days);
+        let passes = it.passes.filter(|passes| !passes || at < end);
+        if passes == Some(true) {
+            passes_until = passes_until.min(end);
+        }
+        (it.name, passes)
+    });
+    let shown = ControlVerdict::counted(code, judged);
+    let is_earlier = passes_until < at.plus_days(days);
+    ControlVerdict { passes_until: is_earlier.then_some(passes_until), ..shown }
 }

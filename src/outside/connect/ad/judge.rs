@@ -118,6 +118,8 @@ fn identities(users: &[Account], members: &Members, at: Time) -> Vec<Identity> {
                 LastSignIn::At(time) => LastSignIn::At(time.min(at)),
                 other @ (LastSignIn::Never | LastSignIn::Unknown) => other,
             },
+            listed_at: None,
+            mfa_known_at: None,
         }
     };
     of_people.map(identity).collect()

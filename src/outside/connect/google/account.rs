@@ -88,5 +88,7 @@ fn identity(
         is_enabled: user.is_active(),
         created_at: user.creation_time.map(|it| it.0),
         last_sign_in,
+        listed_at: None,
+        mfa_known_at: None,
     })
 }

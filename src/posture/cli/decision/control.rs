@@ -144,7 +144,7 @@ fn list(options: &Config, json: bool, args: &ControlListArgs) -> Result<()> {
         vec![
             cell("controlCode"),
             cell("severity"),
-            cell("status"),
+            status(it),
             cell("score"),
             print::day(&it["assessedAt"]),
             cell("title"),
@@ -170,6 +170,15 @@ fn show(options: &Config, json: bool, which: &ControlArgs) -> Result<()> {
     observation::show_failing("what fails:", &failing)
 }
 
+/// With why, if it is partial for another reason than that something fails.
+fn status(control: &Value) -> String {
+    let status = print::cell(&control["status"]);
+    match control["partialBecause"].as_str() {
+        Some(why @ ("unseen" | "claimed")) => format!("{status} ({why})"),
+        Some(_) | None => status,
+    }
+}
+
 fn show_control(control: &Value) -> Result<()> {
     let mut names = vec![
         ("control", "controlCode"),
@@ -184,6 +193,7 @@ fn show_control(control: &Value) -> Result<()> {
         ("remediation", "remediation"),
     ];
     let mut control = control.clone();
+    control["status"] = json!(status(&control));
     if control["status"] == "not_assessed" && control["findings"].is_null() {
         let (by, code) = (print::cell(&control["decidedBy"]), print::cell(&control["controlCode"]));
         control["findings"] = json!(format!(

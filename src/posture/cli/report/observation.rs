@@ -70,13 +70,17 @@ fn observed(it: &Value) -> String {
 /// What came out of a check.
 fn result(it: &Value) -> String {
     let expired = if it["valid"] == false { ", expired" } else { "" };
+    let unseen = match it["unseen"].as_u64() {
+        Some(n @ 1..) => format!(", {n} not seen"),
+        Some(0) | None => String::new(),
+    };
     let counts = (it["passed"].as_u64(), it["failed"].as_u64());
     let text = match counts {
         (Some(passed), Some(0)) => format!("{passed} passed"),
         (Some(passed), Some(failed)) => format!("{failed} of {} failed", passed + failed),
         _ => print::cell(&it["status"]),
     };
-    text + expired
+    text + &unseen + expired
 }
 
 /// What fails of a control.

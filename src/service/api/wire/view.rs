@@ -21,7 +21,7 @@ use crate::engine::event::EventKind;
 use crate::engine::fact::Status;
 use crate::engine::framework::{self, FrameworkId, Level};
 use crate::engine::network::scan::Answers;
-use crate::engine::posture::SourceType;
+use crate::engine::posture::{PartialBecause, SourceType};
 use crate::engine::severity::Severity;
 use crate::error::Error;
 use crate::paper::Language;
@@ -211,6 +211,12 @@ word!(
         Status::NotApplicable,
     ],
     Status::as_str
+);
+word!(
+    /// Why a control is partial. `failing`: something was seen to fail, or somebody says that it does. `unseen`: what was seen
+    /// passes, and not all that is known was seen. `claimed`: somebody says that it is met, without evidence. Only `failing` is a
+    /// risk.
+    PartialBecauseView, PartialBecause, "PartialBecause", PartialBecause::ALL, PartialBecause::as_str
 );
 word!(
     /// What a statement is about.

@@ -8,6 +8,7 @@ use crate::clock::Time;
 use crate::engine::identity::Identity;
 use crate::error::Result;
 use crate::id::ImportId;
+use crate::layout::Layout;
 use crate::store::ClientBatch;
 use crate::store::kernel::envelope::Broken;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
@@ -53,6 +54,7 @@ pub struct AccountList {
 
 /// A row of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[bincode(decode_context = "Layout")]
 pub struct AccountRows {
     pub is_complete: bool,
     pub accounts: Vec<Identity>,

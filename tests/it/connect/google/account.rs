@@ -37,6 +37,8 @@ fn an_account_is_read_with_its_roles_and_factors() {
         is_enabled: true,
         created_at: Some("2024-01-24T17:35:54Z".parse().unwrap()),
         last_sign_in: LastSignIn::At("2026-11-10T08:00:00Z".parse().unwrap()),
+        listed_at: None,
+        mfa_known_at: None,
     };
     assert_eq!(*ben, expected);
     let root = all.iter().find(|it| it.user == "root@example.com").unwrap();

@@ -125,7 +125,7 @@ fn told(groups: &[Group], at: Time) -> SourceFacts {
             read(false, group.observations.len());
         }
         if let Some(accounts) = &group.accounts {
-            let derived = identity::verdicts(accounts, at, DORMANT_DAYS);
+            let derived = identity::verdicts(accounts, at, DORMANT_DAYS, |_| 35);
             let derived = derived.iter().map(|it| seen(it.code, DERIVED_CHECK, it.verdict));
             facts.observations.extend(derived);
             read(true, accounts.len());

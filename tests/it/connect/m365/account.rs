@@ -195,7 +195,7 @@ fn a_report_that_lacks_accounts_is_not_a_report_that_they_have_no_factor() {
         Tenant { registrations: rows(json!([{"id": "ada", "isMfaRegistered": null}])), ..whole() };
     let all = accounts(&tenant, at()).unwrap();
     assert!(all.iter().all(|it| it.mfa.is_none()));
-    let judged = verdicts(&all, at(), 90);
+    let judged = verdicts(&all, at(), 90, |_| 35);
     assert!(!judged.iter().any(|it| it.code == "ID-02"), "nothing is known");
 }
 

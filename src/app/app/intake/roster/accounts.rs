@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::lists_plan::{ConditionChange, ListsPlan};
 use crate::app::event::account::{self, AccountOrigin};
 use crate::app::event::envelope::NewEvent;
-use crate::app::intake::derived;
+use crate::app::intake::derived::{self, Reach};
 use crate::app::intake::list::{AccountJudge, Lists};
 use crate::app::intake::shrink::{ReadKind, judge as judge_read};
 use crate::clock::Time;
@@ -49,9 +49,14 @@ pub(super) fn plan(
         plan_newest(plan, source, lists, (&list, &known, known_at), reads.is_some(), judge);
     if list.is_complete {
         accept(plan, place, &list);
-        let run = (source, import);
-        plan.observations = derived::observations(run, lists, &merged, judge);
     }
+    let reach = reach(&list, reads.is_some());
+    let was_failing = |key: &ObservationKey| {
+        let before = rows.list_observations_like(key)?;
+        Ok(before.iter().find(|it| it.is_effective()).is_some_and(|it| it.verdict.is_failing()))
+    };
+    let run = (source, import);
+    plan.observations = derived::observations(run, lists, (&merged, reach), judge, was_failing)?;
     if marks.is_empty() && (reads.is_some() || !known.is_empty()) {
         // Lists before this one were not kept.
         let at = reads.map_or(Time::EPOCH, |it| it.at);
@@ -69,7 +74,16 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// Plans what the newest list changes. Returns it with what it does not know taken from what was known before.
+fn reach(list: &AccountList, has_baseline: bool) -> Reach {
+    match (list.is_complete, has_baseline) {
+        (true, _) => Reach::Whole,
+        (false, true) => Reach::Part,
+        (false, false) => Reach::Unknown,
+    }
+}
+
+/// Plans what the newest list changes. Returns the accounts that are known after it, with what it does not know taken from
+/// what was known before.
 fn plan_newest(
     plan: &mut ListsPlan,
     source: &str,
@@ -106,6 +120,14 @@ fn plan_newest(
             }
             plan.gone.push((ListKind::Identities, id.to_owned()));
         }
+    } else {
+        for before in known.into_values() {
+            let after = before.clone().unlisted(known_at);
+            if *before != after {
+                plan.identities.push(after.clone());
+            }
+            merged.push(after);
+        }
     }
     plan.moved.entry(ListKind::Identities).or_default().n_gone = plan.n_gone(ListKind::Identities);
     merged
@@ -136,7 +158,7 @@ fn plan_late(
     let mut after = before.clone();
     let index = after.partition_point(|it| it.mark < list.mark);
     after.insert(index, list.clone());
-    let replays = (Replay::of(&before, place, judge), Replay::of(&after, place, judge));
+    let replays = (Replay::of(&before, place, judge)?, Replay::of(&after, place, judge)?);
     restate(plan, rows, place, replays, Some(&list.mark.import), judge)?;
     plan.kept_lists.push(list);
     let has_base = after[0].mark.is_before_all();
@@ -161,7 +183,7 @@ pub(super) fn undo(
     let before = read_all(rows, place, &marks)?;
     let mut after = before.clone();
     after.remove(index);
-    let replays = (Replay::of(&before, place, judge), Replay::of(&after, place, judge));
+    let replays = (Replay::of(&before, place, judge)?, Replay::of(&after, place, judge)?);
     restate(plan, rows, place, replays, None, judge)?;
     plan.corrected.removed.retain(|it| it.import != import); // Undoing retracts them.
     plan.forgotten_lists.push(marks[index]);
@@ -236,6 +258,8 @@ fn merged(
     if list.is_complete {
         before.clear();
     }
+    let unlisted = |(id, it): (String, Identity)| (id, it.unlisted(known_at));
+    let mut before: BTreeMap<String, Identity> = before.into_iter().map(unlisted).collect();
     before.extend(listed.into_iter().map(|it| (it.external_id.clone(), it)));
     before
 }
@@ -290,17 +314,19 @@ struct Replay {
     told: BTreeMap<(String, AccountCondition), Told>,
     /// What each of them shows about controls.
     observations: BTreeMap<ObservationKey, Observation>,
+    /// There were lists before these that are not kept.
+    has_history: bool,
 }
 
 impl Replay {
-    fn of(lists: &[AccountList], place: (&str, &str), judge: &AccountJudge<'_>) -> Self {
+    fn of(lists: &[AccountList], place: (&str, &str), judge: &AccountJudge<'_>) -> Result<Self> {
         let mut replay = Self::default();
         let mut has_baseline = false;
         for list in lists {
-            replay.take(list, place, has_baseline, judge);
+            replay.take(list, place, has_baseline, judge)?;
             has_baseline |= list.is_complete;
         }
-        replay
+        Ok(replay)
     }
 
     fn take(
@@ -309,7 +335,7 @@ impl Replay {
         (source, scope): (&str, &str),
         has_baseline: bool,
         judge: &AccountJudge<'_>,
-    ) {
+    ) -> Result<()> {
         let before = std::mem::take(&mut self.accounts);
         let when = (list.mark.at, judge.rules.dormant_after_days);
         let after = merged((before.clone(), self.known_at), list, when.1);
@@ -321,22 +347,29 @@ impl Replay {
             if after.is_some() && !listed.contains(id.as_str()) {
                 continue;
             }
-            let has_baseline = has_baseline || before.is_some();
-            for (condition, to) in transitions(before, after, when, has_baseline) {
+            let is_announced = has_baseline || before.is_some();
+            for (condition, to) in transitions(before, after, when, is_announced) {
                 let opened = after.filter(|_| to != Transition::Close);
                 let opened = opened.map(|it| (before.cloned(), it.clone()));
                 self.told.insert((id.clone(), condition), Told { at: when.0, opened });
             }
         }
-        if list.is_complete && !list.mark.is_before_all() {
+        self.has_history |= list.mark.is_before_all();
+        if !list.mark.is_before_all() {
             let lists = Lists { scope: scope.to_owned(), at: list.mark.at, ..Lists::default() };
             let known: Vec<Identity> = after.values().cloned().collect();
             let run = (source, list.mark.import);
-            let shown = derived::observations(run, &lists, &known, judge);
+            let known = (known.as_slice(), reach(list, has_baseline));
+            let was_failing = |key: &ObservationKey| {
+                let mut before = self.observations.values().filter(|it| it.subject == key.subject);
+                Ok(self.has_history || before.any(|it| it.verdict.is_failing()))
+            };
+            let shown = derived::observations(run, &lists, known, judge, was_failing)?;
             self.observations.extend(shown.into_iter().map(|it| (ObservationKey::from(&it), it)));
         }
         self.accounts = after;
         self.known_at = when.0;
+        Ok(())
     }
 }
 
@@ -392,7 +425,7 @@ pub(super) fn rejudge(
         let place = (source.as_str(), scope.as_str());
         let marks = rows.list_account_lists(&source, &scope)?;
         let Some(newest) = marks.last() else { continue };
-        let shown = Replay::of(&read_all(rows, place, &marks)?, place, judge).observations;
+        let shown = Replay::of(&read_all(rows, place, &marks)?, place, judge)?.observations;
         let key = ObservationKey {
             subject: subject.clone(),
             source: source.clone(),

@@ -43,6 +43,8 @@ pub fn accounts(tenant: &Tenant, at: Time) -> Option<Vec<Identity>> {
             is_enabled: user.account_enabled != Some(false),
             created_at: Moment::time(user.created_date_time.as_deref()),
             last_sign_in: last_sign_in(user, has_sign_ins),
+            listed_at: None,
+            mfa_known_at: None,
         }
     });
     Some(identities.collect())

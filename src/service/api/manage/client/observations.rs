@@ -42,6 +42,8 @@ pub struct ObservationView {
     /// Subjects that passed. Null: the source states a status without counts.
     passed: Null<u32>,
     failed: Null<u32>,
+    /// Subjects that are known and of which the source does not say it. Null as `passed`.
+    unseen: Null<u32>,
     /// Null: the source counts subjects.
     status: Null<StatusView>,
     /// Failing subjects that are muted at the source. They do not count.
@@ -65,7 +67,8 @@ impl ObservationView {
         let until = valid_until(catalog, &it);
         let controls = controls_of(catalog, &it).into_iter();
         let (counts, status) = match it.verdict {
-            Verdict::Counted { passed, failed } => (Some((passed, failed)), None),
+            Verdict::Counted { passed, failed } => (Some((passed, failed, 0)), None),
+            Verdict::Seen { passed, failed, unseen } => (Some((passed, failed, unseen)), None),
             Verdict::Stated(status) => (None, Some(status)),
             Verdict::Gone => (None, None),
         };
@@ -82,6 +85,7 @@ impl ObservationView {
             failing: it.verdict.is_failing(),
             passed: counts.map(|it| it.0).into(),
             failed: counts.map(|it| it.1).into(),
+            unseen: counts.map(|it| it.2).into(),
             status: status.map(StatusView).into(),
             accepted: it.accepted,
             severity: SeverityView(it.severity),

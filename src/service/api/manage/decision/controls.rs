@@ -18,7 +18,7 @@ use crate::api::wire::param::{self, Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::{
-    AttestedStatusView, DeciderView, End, SeverityView, StatusView, Uid, When,
+    AttestedStatusView, DeciderView, End, PartialBecauseView, SeverityView, StatusView, Uid, When,
 };
 use crate::api::{Group, Web};
 use crate::app::decision::Said;
@@ -39,6 +39,8 @@ use crate::store::{ClientSnapshot, ClientStore};
 pub struct ClientControlView {
     #[serde(flatten)]
     result: ControlResultView,
+    /// Null: it is not partial.
+    partial_because: Null<PartialBecauseView>,
     /// What is true if the control is met.
     requires: String,
     category: String,
@@ -104,6 +106,7 @@ impl ClientControlView {
             valid_until: outcome.valid_until.map(When).into(),
             attestation: attested.into(),
             evidence_count: n_evidence,
+            partial_because: outcome.partial_because.map(PartialBecauseView).into(),
             result: ControlResultView::of(outcome, &control.title),
         }
     }

@@ -17,7 +17,7 @@ use crate::api::wire::param;
 use crate::api::wire::param::{Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::{LevelView, MappingRoleView, StatusView, When};
+use crate::api::wire::view::{LevelView, MappingRoleView, PartialBecauseView, StatusView, When};
 use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::report::because::ReasonInput;
@@ -105,6 +105,8 @@ pub struct RequirementControlView {
     title: String,
     role: MappingRoleView,
     status: StatusView,
+    /// Null: it is not partial.
+    partial_because: Null<PartialBecauseView>,
     /// 0 to 100. Null: not assessed.
     score: Null<u8>,
     assessed_at: Null<When>,
@@ -187,13 +189,14 @@ impl ClientRequirementDetailView {
         let because = input.because(&mappings, outcome.rows[index], decision);
         let because = because.iter().map(|it| it.text(Language::English)).collect();
         let control = |mapping: &Mapping| {
-            let ControlOutcome { code, status, score, assessed_at, .. } =
+            let ControlOutcome { code, status, score, assessed_at, partial_because, .. } =
                 &report.controls[mapping.control];
             RequirementControlView {
                 control_code: code.clone(),
                 title: report.catalog.controls[mapping.control].title.clone(),
                 role: MappingRoleView(mapping.role),
                 status: StatusView(*status),
+                partial_because: partial_because.map(PartialBecauseView).into(),
                 score: (*score).into(),
                 assessed_at: assessed_at.map(When).into(),
             }
