@@ -169,17 +169,6 @@ impl<'a> ControlVerdict<'a> {
         let verdict = Verdict::of_population(passed, failed, unknown);
         Self { code, verdict, failing, n_unknown, passes_until: None }
     }
-
-    /// How many subjects it is about.
-    #[must_use]
-    pub fn n_known(&self) -> usize {
-        match self.verdict {
-            Verdict::Counted { passed, .. } | Verdict::Seen { passed, .. } => {
-                passed as usize + self.failing.len() + self.n_unknown
-            }
-            Verdict::Stated(_) | Verdict::Gone => 0,
-        }
-    }
 }
 
 /// The result of one check of one source in one scope at one time.

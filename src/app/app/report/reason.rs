@@ -1,6 +1,7 @@
 //! Why a requirement is not compliant, in words of both languages.
 
 use super::because::{Reason, Unassessed};
+use super::document;
 use super::question::in_words;
 use crate::engine::fact::Status;
 use crate::engine::posture::PartialBecause;
@@ -28,7 +29,7 @@ impl Reason {
                 Self::Unanswered { question, codes: codes.clone() }.text(language)
             }
             (Self::Failing { name, status, why, score }, Language::English) => {
-                format!("{}: {}, score {score}", name.english, in_english(*status, *why))
+                format!("{}: {}, score {score}", name.english, words(language, *status, *why))
             }
             (_, Language::English | Language::French) => self.text(language),
         }
@@ -69,7 +70,7 @@ impl Reason {
     fn french(&self) -> String {
         match self {
             Self::Failing { name, status, why, score } => {
-                let status = in_french(*status, *why);
+                let status = words(Language::French, *status, *why);
                 format!("{}\u{a0}: {status}, pointage de {score}", name.french)
             }
             Self::Outdated { name, days } => {
@@ -113,23 +114,12 @@ const fn in_part(why: Option<PartialBecause>) -> Option<(&'static str, &'static 
     }
 }
 
-fn in_english(status: Status, why: Option<PartialBecause>) -> &'static str {
-    match status {
-        Status::Compliant => "compliant",
-        Status::Partial => in_part(why).map_or("partial", |it| it.0),
-        Status::NonCompliant => "not compliant",
-        Status::NotAssessed => "not assessed",
-        Status::NotApplicable => "not applicable",
-    }
-}
-
-fn in_french(status: Status, why: Option<PartialBecause>) -> &'static str {
-    match status {
-        Status::Compliant => "conforme",
-        Status::Partial => in_part(why).map_or("partiel", |it| it.1),
-        Status::NonCompliant => "non conforme",
-        Status::NotAssessed => "non évalué",
-        Status::NotApplicable => "sans objet",
+/// The result of a control, as it stands in a sentence.
+fn words(language: Language, status: Status, why: Option<PartialBecause>) -> String {
+    match (in_part(why), language) {
+        (Some((english, _)), Language::English) => english.to_owned(),
+        (Some((_, french)), Language::French) => french.to_owned(),
+        (None, _) => document::language::status(language, status).to_lowercase(),
     }
 }
 

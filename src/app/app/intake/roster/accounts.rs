@@ -361,8 +361,8 @@ impl Replay {
             let run = (source, list.mark.import);
             let known = (known.as_slice(), reach(list, has_baseline));
             let was_failing = |key: &ObservationKey| {
-                let mut before = self.observations.values().filter(|it| it.subject == key.subject);
-                Ok(self.has_history || before.any(|it| it.verdict.is_failing()))
+                let before = self.observations.values().rfind(|it| it.subject == key.subject);
+                Ok(before.map_or(self.has_history, |it| it.verdict.is_failing()))
             };
             let shown = derived::observations(run, &lists, known, judge, was_failing)?;
             self.observations.extend(shown.into_iter().map(|it| (ObservationKey::from(&it), it)));

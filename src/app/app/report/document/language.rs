@@ -100,7 +100,7 @@ pub(super) fn severity(language: Language, it: Severity) -> &'static str {
     of(language, english, french)
 }
 
-pub(super) fn status(language: Language, it: Status) -> &'static str {
+pub(in crate::app::report) fn status(language: Language, it: Status) -> &'static str {
     let (english, french) = match it {
         Status::Compliant => ("Compliant", "Conforme"),
         Status::Partial => ("Partial", "Partiel"),
