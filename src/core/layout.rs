@@ -31,6 +31,7 @@ impl Layout {
 }
 
 /// Reads a type whose last members are not in records of the first layout: those have their default there.
+#[macro_export]
 macro_rules! read_by_layout {
     ($name:ident { $($first:ident),+ $(,)? } and then { $($second:ident),+ $(,)? }) => {
         impl bincode::Decode<$crate::layout::Layout> for $name {
@@ -52,4 +53,4 @@ macro_rules! read_by_layout {
     };
 }
 
-pub(crate) use read_by_layout;
+pub use read_by_layout;

@@ -6,7 +6,8 @@ use posture::catalog::embedded;
 use posture::clock::Clock;
 use posture::engine::assess;
 use posture::engine::catalog::{Catalog, Tool};
-use posture::engine::fact::{Facts, Observation, Profile, Subject, Verdict};
+use posture::engine::fact::{Facts, Observation, Profile, Subject, SystemCounts, Verdict};
+use posture::engine::memory::Memory;
 use posture::engine::severity::Severity;
 use posture::id::ImportId;
 
@@ -28,6 +29,7 @@ pub(super) fn bench(bench: &mut Bench) {
             attestations: &[],
             decisions: &[],
             profile: &profile,
+            systems: SystemCounts::default(),
             critical_subjects: &[],
             base_loss: Some(1_000_000),
             now: Clock::System.now(),
@@ -65,6 +67,9 @@ fn observations(catalog: &Catalog, n_accounts: u32) -> Vec<Observation> {
                     findings: (failed != 0).then(|| "It was not as it should be.".to_owned()),
                     remediation: Some("Make it as it should be.".to_owned()),
                     failing: (0..u64::from(failed)).collect(),
+                    memory: Memory::default(),
+                    facets: Vec::new(),
+                    platform: None,
                 });
             }
         }

@@ -13,9 +13,10 @@ use posture::app::intake::run::{Intake, NewRun};
 use posture::catalog::embedded;
 use posture::clock::{Clock, Time};
 use posture::engine::fact::{Observation, Subject, Verdict};
+use posture::engine::memory::Memory;
 use posture::engine::severity::Severity;
 use posture::id::{ClientId, ImportId};
-use posture::import::fold::Folded;
+use posture::import::fold::{Folded, SubjectOutcomes};
 use posture::store::global::client::Client;
 use posture::store::{ClientSnapshot, Store, StoreOptions};
 
@@ -191,6 +192,9 @@ impl Life {
             findings: Some(format!("{failed} of {N_SUBJECTS}. {what}")),
             remediation: Some("Open the admin center, and turn it on for all of them.".to_owned()),
             failing: (0..u64::from(failed)).map(|it| it * 7_919 + index as u64).collect(),
+            memory: Memory::default(),
+            facets: Vec::new(),
+            platform: None,
         }
     }
 }
@@ -209,6 +213,7 @@ fn intake(source: &str, id: ImportId, observations: Vec<Observation>, at: Time) 
         at,
     };
     let folded = Folded {
+        outcomes: SubjectOutcomes::default(),
         scans: Vec::new(),
         leavers: Vec::new(),
         n_records: observations.len() as u64,

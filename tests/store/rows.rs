@@ -1,7 +1,7 @@
 //! What is written is read back, by the client it is of and by nobody else.
 
 use posture_core::engine::asset::Asset;
-use posture_core::engine::posture::{Risk, Score, SourceType};
+use posture_core::engine::posture::{Risk, RiskExtent, Score, SourceType};
 use posture_core::engine::severity::Severity;
 use posture_core::error::Code;
 use posture_core::id::{AssetId, ClientId, ImportId, KeyId, RiskId, ScoreId};
@@ -235,6 +235,8 @@ fn touched_subjects_and_risks_are_read_back() {
             score: 70,
             source_type: SourceType::Control,
             verified: true,
+            is_muted: false,
+            extent: RiskExtent::default(),
         },
         created_at: noon(),
         closed: None,

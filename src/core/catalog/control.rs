@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::item::ItemTable;
 use super::{CatalogFile, Problem, whole};
+use crate::engine::catalog::facet::{Facet, FacetSet, N_FACETS_MAX, Population};
 use crate::engine::catalog::{Category, Control, Decider, OpenFindings, Wording};
 use crate::engine::severity::Severity;
 
@@ -41,6 +42,20 @@ const REMEDIATION_CHARS: RangeInclusive<usize> = 40..=600;
 /// An observation is valid for at least a day and at most ten years.
 pub(super) const MAX_AGE_DAYS: RangeInclusive<u16> = 1..=3_650;
 
+/// The facet of a control that has no parts.
+const WHOLE: &str = "whole";
+const FACET_CHARS: RangeInclusive<usize> = 2..=16;
+const FACET_SENTENCE_CHARS: RangeInclusive<usize> = 5..=100;
+const POPULATIONS: [(&str, Population); 12] = {
+    let mut words = [("", Population::Client); 12];
+    let mut at = 0;
+    while at < words.len() {
+        words[at] = (Population::ALL[at].as_str(), Population::ALL[at]);
+        at += 1;
+    }
+    words
+};
+
 const CHECKS_MIN: RangeInclusive<u16> = 1..=1_000;
 
 const SEVERITIES: [(&str, Severity); 4] = [
@@ -67,6 +82,20 @@ pub(super) struct Controls {
     pub(super) list: Vec<Control>,
     /// Code -> index into `list`.
     pub(super) index: BTreeMap<String, usize>,
+}
+
+impl Controls {
+    /// The control and the facets that a key such as `ID-15` (all of it) or `ID-15.length` means.
+    pub(super) fn find_facets(&self, key: &str) -> Option<(usize, FacetSet)> {
+        let (code, facet) = key.split_once('.').map_or((key, None), |it| (it.0, Some(it.1)));
+        let index = *self.index.get(code)?;
+        let control = &self.list[index];
+        let facets = match facet {
+            Some(name) => FacetSet::one(control.find_facet(name)?),
+            None => control.all_facets(),
+        };
+        Some((index, facets))
+    }
 }
 
 pub(super) fn read(source: &CatalogFile<'_>, problems: &mut Vec<Problem>) -> Controls {
@@ -189,9 +218,36 @@ fn control(item: &mut ItemTable<'_>, categories: &[Category]) -> Control {
         also: Vec::new(),
         open_findings: open_findings(item),
         n_checks_min: item.find_number("checks_min", CHECKS_MIN).unwrap_or(1),
+        over: item.find_word("over", &POPULATIONS).unwrap_or(Population::Client),
+        facets: facets(item),
+        shown_on: Vec::new(),
         formerly: Vec::new(),
         code: code.text,
     }
+}
+
+/// At least one: a control without facets is one as a whole.
+fn facets(item: &mut ItemTable<'_>) -> Vec<Facet> {
+    let any = item.find_texts("any", &FACET_CHARS);
+    let mut facets = Vec::new();
+    for mut it in item.find_tables("facets") {
+        let name = it.text("name", FACET_CHARS).text;
+        let says = it.text("says", FACET_SENTENCE_CHARS).text;
+        facets.push(Facet { is_any: any.iter().any(|it| it.text == name), name, says });
+        item.absorb(it);
+    }
+    if facets.is_empty() {
+        let is_any = any.iter().any(|it| it.text == WHOLE);
+        facets.push(Facet { name: WHOLE.to_owned(), says: String::new(), is_any });
+    }
+    for unknown in any.iter().filter(|any| !facets.iter().any(|it| it.name == any.text)) {
+        item.problem(unknown.line, format!("any: no facet {:?}", unknown.text));
+    }
+    if N_FACETS_MAX < facets.len() {
+        item.problem(item.line_of("facets"), format!("facets: must be at most {N_FACETS_MAX}"));
+        facets.truncate(N_FACETS_MAX);
+    }
+    facets
 }
 
 fn open_findings(item: &mut ItemTable<'_>) -> Option<OpenFindings> {

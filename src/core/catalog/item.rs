@@ -163,6 +163,41 @@ impl<'d> ItemTable<'d> {
         self.0.find(key).and_then(|it| self.0.inner(key, it.value).map(ItemTable))
     }
 
+    /// The tables that are its values, by line, whatever their names.
+    pub(super) fn all_tables(&self) -> Vec<(&'d str, ItemTable<'d>)> {
+        let all = self.0.entries().into_iter();
+        all.filter_map(|(key, it)| Some((key, ItemTable(self.0.inner(key, it.value)?)))).collect()
+    }
+
+    /// All problems. Any key is known.
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        self.0.into_problems()
+    }
+
+    /// A table of lists of lists of texts, by line. Takes the place of [`ItemTable::finish`]: any key is known.
+    pub(super) fn groups(
+        self,
+        chars: &RangeInclusive<usize>,
+        problems: &mut Vec<Problem>,
+    ) -> Vec<(Text, Vec<Vec<Text>>)> {
+        let mut all = Vec::new();
+        for (key, entry) in self.0.entries() {
+            let values = self.0.ruled(key, entry.value, array).unwrap_or_default();
+            let group = |it: &'d Value<'d>| {
+                let texts = self.0.ruled(key, it, array).unwrap_or_default().iter();
+                let text = |it: &'d Value<'d>| Text {
+                    text: self.text_in(key, it, chars.clone()),
+                    line: self.0.line_at(it),
+                };
+                texts.map(text).collect()
+            };
+            let groups = values.iter().map(group).collect();
+            all.push((Text { text: key.to_owned(), line: entry.line }, groups));
+        }
+        problems.append(&mut self.0.into_problems());
+        all
+    }
+
     /// A table of lists of texts, by line. Takes the place of [`ItemTable::finish`]: any key is known.
     pub(super) fn lists(
         self,

@@ -8,10 +8,13 @@ mod control;
 mod framework;
 mod item;
 mod score;
+mod source;
 
 use std::collections::BTreeMap;
 
+use self::check::Platforms;
 use self::item::ItemTable;
+use crate::engine::catalog::facet::FacetSet;
 use crate::engine::catalog::{Catalog, Control};
 use crate::engine::framework::{ControlRole, Framework, FrameworkId, Mapping};
 use crate::toml_reader::TomlDocument;
@@ -25,6 +28,7 @@ pub use crate::toml_reader::Problem;
 const FOLDER: &str = "assets/catalog";
 const CONTROLS: &str = "controls.toml";
 const CONTROLS_FRENCH: &str = "controls_fr.toml";
+const SOURCES: &str = "sources.toml";
 /// The name of a framework that is not one of our files.
 const OWN: &str = "framework";
 
@@ -35,9 +39,10 @@ macro_rules! embed {
 }
 
 /// Name below [`FOLDER`] and text of every file.
-const FILES: [(&str, &str); 38] = embed!(
+const FILES: [(&str, &str); 39] = embed!(
     "controls.toml",
     "controls_fr.toml",
+    "sources.toml",
     "frameworks/SOC2.toml",
     "frameworks/HIPAA.toml",
     "frameworks/PCI_DSS.toml",
@@ -119,7 +124,9 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
         controls: Vec::new(),
         frameworks: Vec::new(),
         tools: BTreeMap::new(),
+        shown_by_sources: BTreeMap::new(),
     };
+    let mut platforms = BTreeMap::new();
     let controls = sources.iter().find(|it| it.name == CONTROLS);
     let mut controls = controls.map(|it| control::read(it, &mut problems)).unwrap_or_default();
     for source in &sources {
@@ -130,12 +137,16 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
                 }
             }
             Some(("checks", _)) => {
-                let (name, tool) = check::read(source, &controls, &mut problems);
+                let (name, of_tool, tool) = check::read(source, &controls, &mut problems);
+                platforms.insert(name.clone(), of_tool);
                 catalog.tools.insert(name, tool);
             }
             Some(_) | None if source.name == CONTROLS => (),
             Some(_) | None if source.name == CONTROLS_FRENCH => {
                 control::read_french(source, &mut controls, &mut problems);
+            }
+            Some(_) | None if source.name == SOURCES => {
+                catalog.shown_by_sources = source::read(source, &controls, &mut problems);
             }
             Some(_) | None => problems.push(whole(source.name, "not a file of the catalog")),
         }
@@ -146,12 +157,42 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
         return Err(problems);
     }
     (catalog.categories, catalog.controls) = (controls.categories, controls.list);
+    note_platforms(&mut catalog, &platforms);
     for framework in &mut catalog.frameworks {
         link(framework, &catalog.controls);
     }
     catalog.frameworks.sort_by_key(|it| it.id);
     catalog.seal();
     Ok(catalog)
+}
+
+/// Notes on which platforms some source can show which facets.
+fn note_platforms(catalog: &mut Catalog, of_tools: &BTreeMap<String, Platforms>) {
+    let mut shown: BTreeMap<(usize, &str), FacetSet> = BTreeMap::new();
+    let mut note = |control: usize, platform, shows: FacetSet| {
+        let known = shown.entry((control, platform)).or_default();
+        *known = known.with(shows);
+    };
+    for (name, prefixes) in of_tools {
+        for (check, links) in &catalog.tools[name].checks {
+            let is_of = |prefix: &str| prefix == "*" || check.starts_with(prefix);
+            let platform = prefixes.iter().find(|(prefix, _)| is_of(prefix));
+            for (link, (_, platform)) in links.iter().filter_map(|it| Some((it, platform?))) {
+                note(link.control, platform.as_str(), link.shows);
+            }
+        }
+    }
+    for (source, controls) in &catalog.shown_by_sources {
+        for (control, shows) in controls {
+            note(*control, source.as_str(), *shows);
+        }
+    }
+    for ((control, platform), shows) in shown {
+        let control = &mut catalog.controls[control];
+        if control.platforms.iter().any(|it| it == platform) && !shows.is_empty() {
+            control.shown_on.push((platform.to_owned(), shows));
+        }
+    }
 }
 
 /// Reads a framework that the managed service provider wrote for this catalog.

@@ -15,23 +15,21 @@ const TEXT: &str = include_str!("../../../assets/catalog/checks/defender-cloud.t
 pub struct ScoreLink {
     /// Its code.
     pub control: String,
-    /// That it is met shows too little of our control.
-    pub shows_only_gaps: bool,
 }
 
 /// By the GUID of their control.
 static BY_ID: LazyLock<BTreeMap<String, ScoreLink>> = LazyLock::new(|| {
     let table: Table = TEXT.parse().expect("a test loads it");
-    let section = |name: &str, shows_only_gaps| {
+    let section = |name: &str| {
         let controls = table[name].as_table().expect("a test loads it");
         let all = controls.iter().flat_map(move |(control, ids)| {
             let ids = ids.as_array().into_iter().flatten().filter_map(|it| it.as_str());
-            let link = move || ScoreLink { control: control.clone(), shows_only_gaps };
+            let link = move || ScoreLink { control: control.clone() };
             ids.filter_map(|it| it.strip_prefix(AZURE_SCORE)).map(move |it| (it.to_owned(), link()))
         });
         all.collect::<Vec<_>>()
     };
-    [section("controls", false), section("gaps", true)].into_iter().flatten().collect()
+    ["controls", "gaps"].map(section).into_iter().flatten().collect()
 });
 
 /// Returns the control that a control of the secure score is about. `id`: its GUID in lower case.

@@ -1,5 +1,6 @@
 //! The catalog's types: controls, frameworks and their mapping, checks of known tools.
 
+pub mod facet;
 pub mod reference;
 
 use std::borrow::Cow;
@@ -12,6 +13,7 @@ use std::ops::Bound;
 use super::framework::{Framework, FrameworkId, replacing};
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
+use facet::{Facet, FacetSet, Population};
 use reference::references;
 
 /// A loaded, validated catalog. Every index in it is in bounds.
@@ -25,6 +27,9 @@ pub struct Catalog {
     pub frameworks: Vec<Framework>,
     /// The tools whose checks are known, by name.
     pub tools: BTreeMap<String, Tool>,
+    /// What the sources that name controls themselves show of those with several facets. By source, then by index of the
+    /// control. What is not listed shows all of it.
+    pub shown_by_sources: BTreeMap<String, BTreeMap<usize, FacetSet>>,
 }
 
 /// A tool that assesses clients.
@@ -36,6 +41,16 @@ pub struct Tool {
     pub is_by_reference: bool,
     /// Check id, or reference -> the controls that it decides, in their order.
     pub checks: BTreeMap<String, Vec<CheckLink>>,
+    /// Check id -> with which others it shows what its link says.
+    pub together: BTreeMap<String, Vec<Together>>,
+}
+
+/// The checks without which a check shows nothing of a control.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Together {
+    /// Index into [`Catalog::controls`].
+    pub control: usize,
+    pub checks: Vec<String>,
 }
 
 impl Tool {
@@ -46,9 +61,14 @@ impl Tool {
         }
         let found = references(check).filter_map(|it| self.checks.get(it));
         let mut links: Vec<CheckLink> = found.flatten().copied().collect();
-        // Of one control, a link that shows more than gaps comes first.
         links.sort_unstable();
-        links.dedup_by_key(|it| it.control);
+        links.dedup_by(|next, kept| {
+            let is_same = next.control == kept.control;
+            if is_same {
+                kept.shows = kept.shows.with(next.shows);
+            }
+            is_same
+        });
         Cow::Owned(links)
     }
 }
@@ -58,8 +78,17 @@ impl Tool {
 pub struct CheckLink {
     /// Index into [`Catalog::controls`].
     pub control: usize,
-    /// True if the check's failure counts against the control, and its success only beside others.
-    pub shows_only_gaps: bool,
+    /// What its success shows. None: its failure counts against the control, and its success only beside others.
+    pub shows: FacetSet,
+    /// Its success shows it only with that of others: see [`Tool::together`].
+    pub needs_others: bool,
+}
+
+impl CheckLink {
+    #[must_use]
+    pub const fn shows_only_gaps(&self) -> bool {
+        self.shows.is_empty()
+    }
 }
 
 /// A check that decides a control.
@@ -68,7 +97,7 @@ pub struct ControlCheck<'a> {
     pub tool: &'a str,
     pub check: &'a str,
     /// As in [`CheckLink`].
-    pub shows_only_gaps: bool,
+    pub shows: FacetSet,
 }
 
 impl Catalog {
@@ -173,8 +202,8 @@ impl Catalog {
         let mut checks = vec![Vec::new(); self.controls.len()];
         for (tool, it) in &self.tools {
             for (check, links) in &it.checks {
-                for &CheckLink { control, shows_only_gaps } in links {
-                    checks[control].push(ControlCheck { tool, check, shows_only_gaps });
+                for &CheckLink { control, shows, .. } in links {
+                    checks[control].push(ControlCheck { tool, check, shows });
                 }
             }
         }
@@ -283,6 +312,11 @@ pub struct Control {
     /// With fewer different checks, not counting those that show only gaps of it, what passes decides only beside other
     /// evidence: a narrow look cannot show that it is met.
     pub n_checks_min: u16,
+    pub over: Population,
+    /// At least one. A control with one has no parts that are seen apart.
+    pub facets: Vec<Facet>,
+    /// On which of its platforms some source can show which of its facets.
+    pub shown_on: Vec<(String, FacetSet)>,
     /// Codes of earlier releases that it replaces, alone or with others.
     pub formerly: Vec<String>,
 }
@@ -300,6 +334,24 @@ impl Control {
     pub fn says(&self, words: &str) -> bool {
         let texts = [&self.code, &self.title, &self.requires];
         texts.iter().any(|it| it.to_lowercase().contains(words))
+    }
+
+    #[must_use]
+    pub fn all_facets(&self) -> FacetSet {
+        FacetSet::all(self.facets.len())
+    }
+
+    /// Those of which one subject that fails makes it not met.
+    #[must_use]
+    pub fn any_facets(&self) -> FacetSet {
+        let any = self.facets.iter().enumerate().filter(|(_, it)| it.is_any);
+        any.fold(FacetSet::NONE, |all, (index, _)| all.with(FacetSet::one(index)))
+    }
+
+    /// Returns the place of a facet by its name.
+    #[must_use]
+    pub fn find_facet(&self, name: &str) -> Option<usize> {
+        self.facets.iter().position(|it| it.name == name)
     }
 
     /// Returns true if anything other than an attestation can decide it.

@@ -1,17 +1,17 @@
 //! Assesses each control: collects the observations and attestations about it and determines which of them decide.
 
-use std::borrow::Cow;
-use std::cell::LazyCell;
-use std::collections::BTreeMap;
-
 use super::basis::{Basis, Ground};
-use super::catalog::{Catalog, CheckLink, CheckWalk, Control, OpenFindings};
-use super::current::{Current, EvidenceClaim, lapse};
+use super::catalog::{Catalog, Control};
+use super::evidence::claim;
+use super::evidence::current::{Current, EvidenceClaim, lapse};
+use super::evidence::estate::Estate;
+use super::evidence::fraction::Share;
+use super::evidence::part::Parts;
+use super::evidence::share::{Sum, stated_score};
 use super::fact::{Attestation, Facts, Observation, Status, Subject, UNUSED_DAYS};
 use super::finding;
 use super::horizon::Horizon;
 use super::posture::{ControlOutcome, PartialBecause};
-use super::share::{Share, Sum, stated_score};
 use super::statement::{self, Platforms};
 use crate::clock::Time;
 
@@ -78,12 +78,13 @@ pub(super) struct Gap<'a> {
 }
 
 /// All evidence about one control.
-struct ControlEvidence<'a> {
+struct ControlEvidence<'a, 'e> {
     control: &'a Control,
     claims: Vec<EvidenceClaim<'a>>,
     /// The newest attestation.
     attestation: Option<&'a Attestation>,
     platforms: Platforms,
+    estate: &'e Estate<'a>,
     now: Time,
 }
 
@@ -107,7 +108,8 @@ pub(super) fn assess<'a>(
     current: &'a [Current<'a>],
     horizon: &mut Horizon,
 ) -> (Vec<AssessedControl<'a>>, Vec<&'a Current<'a>>) {
-    let (claims, unmapped) = by_control(catalog, current, facts.now);
+    let (claims, unmapped) = claim::by_control(catalog, current, facts.now);
+    let estate = Estate::of(facts, current, horizon);
     let attestations = statement::newest(facts.attestations, horizon);
     let controls = catalog.controls.iter().zip(claims).map(|(control, claims)| {
         for claim in &claims {
@@ -117,7 +119,8 @@ pub(super) fn assess<'a>(
             control,
             claims,
             attestation: attestations.get(control.code.as_str()).copied(),
-            platforms: Platforms::of(control, facts.profile, horizon),
+            platforms: Platforms::of(control, facts.profile, &estate, horizon),
+            estate: &estate,
             now: facts.now,
         };
         evidence.assess()
@@ -125,86 +128,10 @@ pub(super) fn assess<'a>(
     (controls.collect(), unmapped)
 }
 
-/// Returns one list of claims for each control, and the observations that no control is mapped to.
-fn by_control<'a>(
-    catalog: &'a Catalog,
-    current: &'a [Current<'a>],
-    now: Time,
-) -> (Vec<Vec<EvidenceClaim<'a>>>, Vec<&'a Current<'a>>) {
-    let codes = LazyCell::new(|| {
-        let mut codes: BTreeMap<&str, Vec<CheckLink>> = BTreeMap::new();
-        for (index, control) in catalog.controls.iter().enumerate() {
-            let link = CheckLink { control: index, shows_only_gaps: false };
-            for code in control.formerly.iter().chain([&control.code]) {
-                codes.entry(code).or_default().push(link);
-            }
-        }
-        codes
-    });
-    let mut checks = CheckWalk::of(catalog);
-    let links_of = |each: &'a Current<'a>| match &each.worst.subject {
-        Subject::Control(code) => {
-            Cow::Borrowed(codes.get(code.as_str()).map_or(&[][..], Vec::as_slice))
-        }
-        Subject::Check { tool } => checks.links_of(tool, &each.worst.check),
-    };
-    let mapped: Vec<Cow<'_, [CheckLink]>> = current.iter().map(links_of).collect();
-    let mut n_claims = vec![0; catalog.controls.len()];
-    mapped.iter().flat_map(|it| it.iter()).for_each(|it| n_claims[it.control] += 1);
-    let mut claims: Vec<_> = n_claims.into_iter().map(Vec::with_capacity).collect();
-    let mut unmapped = Vec::new();
-    for (each, links) in current.iter().zip(mapped) {
-        if links.is_empty() {
-            unmapped.push(each);
-        }
-        for &CheckLink { control, shows_only_gaps } in links.iter() {
-            let claim = each.claim(catalog.controls[control].max_age_days);
-            claims[control].extend(claim.map(|it| it.of_link(shows_only_gaps)));
-        }
-    }
-    for (control, claims) in catalog.controls.iter().zip(&mut claims) {
-        if let Some(findings) = &control.open_findings {
-            let taken = current.iter().filter(|it| takes(control, findings, it.worst));
-            claims.extend(taken.filter_map(|it| it.claim(control.max_age_days)));
-        }
-        if is_narrow(control, claims, now) {
-            let of_checks = claims.iter_mut().filter(|it| it.current.is_of_check());
-            of_checks.for_each(|it| it.is_narrow = true);
-        }
-    }
-    (claims, unmapped)
-}
-
-/// Returns true if fewer different checks were seen than the control asks for.
-fn is_narrow(control: &Control, claims: &[EvidenceClaim<'_>], now: Time) -> bool {
-    let n_min = usize::from(control.n_checks_min);
-    if n_min <= 1 {
-        return false;
-    }
-    let mut checks = Vec::with_capacity(n_min);
-    for it in claims.iter().filter(|it| now < it.until && !it.shows_only_gaps) {
-        if checks.len() == n_min {
-            break;
-        }
-        if it.current.is_of_check() && !checks.contains(&it.current.check) {
-            checks.push(it.current.check);
-        }
-    }
-    checks.len() < n_min
-}
-
-/// Returns true for a serious check of one of the control's platforms, with which scopes of tools begin.
-fn takes(control: &Control, findings: &OpenFindings, observation: &Observation) -> bool {
-    let Subject::Check { tool } = &observation.subject else { return false };
-    let platform = observation.scope.split('/').next().unwrap_or_default();
-    findings.tools.contains(tool)
-        && findings.severity <= observation.severity
-        && control.platforms.iter().any(|it| it == platform)
-}
-
-impl<'a> ControlEvidence<'a> {
+impl<'a> ControlEvidence<'a, '_> {
     fn assess(&self) -> AssessedControl<'a> {
-        let seen = Sum::of(self.valid());
+        let parts = Parts::of(self.control, self.valid(), self.estate);
+        let seen = Sum::of(self.valid()).of_parts(parts, self.control.any_facets());
         let ruling = self.ruling(&seen);
         let has_evidence = self.valid_attestation().is_some() || !seen.tallies.is_empty();
         let mut outcome = self.outcome(ruling, &seen);
@@ -321,9 +248,9 @@ impl<'a> ControlEvidence<'a> {
         let mut claims = self.claims.iter();
         let is_superseded = if expired.stands_over_observations() {
             // Whether it passes or not: a failure must not make older results count again.
-            claims.any(|it| !it.shows_only_gaps && end < it.current.worst.observed_at)
+            claims.any(|it| !it.shows_only_gaps() && end < it.current.worst.observed_at)
         } else {
-            claims.any(|it| (it.result.is_failing() || !it.shows_only_gaps) && end < it.until)
+            claims.any(|it| (it.result.is_failing() || !it.shows_only_gaps()) && end < it.until)
         };
         (!is_superseded).then_some((expired, end))
     }

@@ -22,6 +22,7 @@ impl Catalog {
         let mut hash = Xxh3::new();
         RULES_VERSION.hash(&mut hash);
         (&self.categories, &self.controls, &self.frameworks, &self.tools).hash(&mut hash);
+        self.shown_by_sources.hash(&mut hash);
         self.digest = hash.finish();
     }
 
@@ -43,9 +44,15 @@ impl Catalog {
         for index in used {
             let Control { code, severity, decided_by, platforms, max_age_days, .. } =
                 &self.controls[index];
-            let Control { open_findings, n_checks_min, .. } = &self.controls[index];
+            let Control { open_findings, n_checks_min, over, facets, .. } = &self.controls[index];
             (code, severity, decided_by, platforms, max_age_days).hash(&mut hash);
-            (open_findings, n_checks_min).hash(&mut hash);
+            (open_findings, n_checks_min, over).hash(&mut hash);
+            for it in facets {
+                (&it.name, it.is_any).hash(&mut hash);
+            }
+            for it in self.shown_by_sources.values() {
+                it.get(&index).hash(&mut hash);
+            }
             checks[index].hash(&mut hash);
         }
         hash.finish()

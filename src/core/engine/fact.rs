@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use bincode::{Decode, Encode};
 
 use super::framework::FrameworkId;
+use super::memory::Memory;
 use crate::clock::Time;
 use crate::id::ImportId;
+use crate::layout::read_by_layout;
 
 /// The contract's `ComplianceStatus`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
@@ -174,7 +176,7 @@ impl<'a> ControlVerdict<'a> {
 /// The result of one check of one source in one scope at one time.
 ///
 /// Key: (subject, source, scope, check). The newest effective one of each key counts, until `valid_until`.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode)]
 pub struct Observation {
     pub subject: Subject,
     pub source: String,
@@ -186,7 +188,7 @@ pub struct Observation {
     /// The import that contained it.
     pub import: ImportId,
     pub verdict: Verdict,
-    /// Failing subjects that are muted or suppressed at the source. They are stored but never counted.
+    /// How many of the failing subjects are muted or suppressed at the source: not passed, but accepted there.
     pub accepted: u32,
     /// The check's own severity. It is used only if no control is mapped to the check.
     pub severity: Severity,
@@ -197,7 +199,17 @@ pub struct Observation {
     pub remediation: Option<String>,
     /// [`subject_hash`] of failing subjects, sorted, at most [`N_FAILING_MAX`].
     pub failing: Vec<u64>,
+    pub memory: Memory,
+    /// The facets of its control that it looked at, by name. Empty: the catalog says what it shows.
+    pub facets: Vec<String>,
+    /// The platform that it is about, as its source says it.
+    pub platform: Option<String>,
 }
+
+read_by_layout!(Observation {
+    subject, source, scope, check, observed_at, valid_until, import, verdict, accepted, severity, title, findings, remediation,
+    failing,
+} and then { memory, facets, platform });
 
 impl Observation {
     /// Returns false if it says nothing about a control.
@@ -218,6 +230,7 @@ impl Observation {
             accepted: 0,
             findings: None,
             failing: Vec::new(),
+            memory: Memory::default(),
             ..self.clone()
         }
     }
@@ -296,7 +309,8 @@ impl<'a> Absences<'a> {
     }
 
     /// Returns true if a read after this observation, and before the next effective one of the same, lacks it.
-    pub(super) fn include_between(&self, it: &Observation, next: Option<Time>) -> bool {
+    #[must_use]
+    pub fn include_between(&self, it: &Observation, next: Option<Time>) -> bool {
         let list = (it.source.as_str(), it.scope.as_str(), it.is_derived());
         let Some(reads) = self.reads.get(&list) else { return false };
         let before = reads.iter().skip_while(|read| next.is_some_and(|next| next <= read.at));
@@ -402,6 +416,19 @@ pub const UNUSED_DAYS: i64 = 365;
 /// Answers to the catalog's profile questions. A question without an answer is `Unknown`.
 pub type Profile = BTreeMap<String, Usage>;
 
+/// How many devices of a client are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SystemCounts {
+    /// Workstations, servers and virtual machines.
+    pub n_computers: u32,
+    /// Servers, and virtual machines.
+    pub n_servers: u32,
+    /// What has an address in a network.
+    pub n_addressed: u32,
+    /// A source listed all that there are.
+    pub is_listed: bool,
+}
+
 /// Everything that an assessment reads besides the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
@@ -414,6 +441,7 @@ pub struct Facts<'a> {
     /// In any order; the newest of each row counts.
     pub decisions: &'a [RowDecision],
     pub profile: &'a Profile,
+    pub systems: SystemCounts,
     /// [`subject_hash`] of the client's critical assets, sorted.
     pub critical_subjects: &'a [u64],
     /// What a year is expected to cost a client that meets everything, in dollars. `None`: an input is unknown.
@@ -431,6 +459,7 @@ impl<'a> Facts<'a> {
             attestations: &[],
             decisions: &[],
             profile,
+            systems: SystemCounts::default(),
             critical_subjects: &[],
             base_loss: None,
             now: Time::EPOCH,

@@ -2,12 +2,12 @@
 
 use std::fmt::{self, Write};
 
-use super::current::EvidenceClaim;
+use super::evidence::current::EvidenceClaim;
+use super::evidence::share::{ShareCounts, Sum};
 use super::fact::{
     Attestation, DERIVED_CHECK, FINDINGS_CHARS_MAX, MUTED_NOTE, N_NAMED_MAX, Observation, Status,
     Subject, UNNAMED_CHECK, Verdict,
 };
-use super::share::{ShareCounts, Sum};
 use crate::clock::Time;
 
 /// How many failing checks are named. The others are counted.
@@ -142,7 +142,17 @@ fn write_observed(text: &mut String, seen: &Sum<'_>) {
     }
     text.push('.');
     push_details(text, seen, worst);
+    push_carried(text, seen);
     push_unseen(text, seen);
+}
+
+/// Counts those that fail because they failed before, and the newest look did not see them.
+fn push_carried(text: &mut String, seen: &Sum<'_>) {
+    let failing = seen.tallies.iter().flat_map(|it| &it.failing);
+    let n: u64 = failing.map(|it| u64::from(it.current.worst.memory.n_carried)).sum();
+    if n != 0 {
+        push_sentence(text, "", &format!("Failed before, and not looked at since: {n} of them"));
+    }
 }
 
 /// Says of what checks or reports not all was seen, in the words of the source if it has some.
@@ -165,6 +175,7 @@ fn push_unseen(text: &mut String, seen: &Sum<'_>) {
     if let rest @ 1.. = short.len().saturating_sub(N_CHECKS_NAMED) {
         push_sentence(text, "", &format!("And {rest} more were not seen in full"));
     }
+    push_sentence(text, "", &seen.parts.to_string());
 }
 
 fn write_lone_report(text: &mut String, tally: &ShareCounts<'_>) {

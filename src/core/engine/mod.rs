@@ -9,20 +9,20 @@ pub mod event;
 pub mod fact;
 pub mod framework;
 pub mod identity;
+pub mod memory;
 pub mod network;
 pub mod posture;
 pub mod readiness;
 pub mod severity;
 pub mod vulnerability;
 
-mod current;
 mod digest;
+mod evidence;
 mod finding;
 mod horizon;
 mod requirement;
 pub mod risk;
 mod score;
-mod share;
 mod statement;
 
 use catalog::Catalog;
@@ -38,8 +38,8 @@ pub const RULES_VERSION: u16 = 1;
 #[must_use]
 pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     let mut horizon = Horizon::after(facts.now);
-    let sorted = current::sorted(facts);
-    let current = current::of_each_key(&sorted, facts);
+    let sorted = evidence::current::sorted(facts);
+    let current = evidence::current::of_each_key(&sorted, facts);
     let (mut controls, unmapped) = control::assess(catalog, facts, &current, &mut horizon);
     let statements = RowStatements::of(facts.decisions, &mut horizon);
     let frameworks = catalog.frameworks.iter().map(|framework| {

@@ -227,8 +227,35 @@ impl ExpectedLoss {
     }
 }
 
+/// How much of it fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct RiskExtent {
+    /// The control is non-compliant.
+    pub is_not_met: bool,
+    /// A critical asset fails.
+    pub is_critical: bool,
+    /// Subjects that fail.
+    pub n_failing: u64,
+    /// The share that fails, in thousandths.
+    pub permille: u16,
+}
+
+impl RiskExtent {
+    /// Returns true if it is clearly more than what was accepted: the control is no longer partly met, a critical asset fails, or
+    /// twice as much fails.
+    #[must_use]
+    pub const fn exceeds(&self, accepted: &Self) -> bool {
+        let is_double = accepted.n_failing != 0
+            && accepted.n_failing.saturating_mul(2) <= self.n_failing
+            || accepted.permille != 0 && accepted.permille.saturating_mul(2) <= self.permille;
+        self.is_not_met && !accepted.is_not_met
+            || self.is_critical && !accepted.is_critical
+            || is_double
+    }
+}
+
 /// One open condition.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode)]
 pub struct Risk {
     /// Stable name of what is wrong: `control/<code>`, `finding/<tool>/<check>/<source>/<scope>`, or `findings/<tool>` for
     /// those that are too many to be a risk each.
@@ -245,7 +272,14 @@ pub struct Risk {
     pub source_type: SourceType,
     /// False once its evidence has expired.
     pub verified: bool,
+    /// Everything that fails is muted at its source: it is accepted there.
+    pub is_muted: bool,
+    pub extent: RiskExtent,
 }
+
+read_by_layout!(Risk {
+    condition, title, description, category, severity, dollar_impact, score, source_type, verified,
+} and then { is_muted, extent });
 
 impl Risk {
     /// The code of the control that fails. `None`: it is about findings that no control is mapped to.

@@ -4,7 +4,8 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 use super::catalog::Control;
-use super::current::rank;
+use super::evidence::current::rank;
+use super::evidence::estate::Estate;
 use super::fact::{Attestation, Profile, RowDecision, RowDecisionKind, Status, UNUSED_DAYS, Usage};
 use super::framework::FrameworkId;
 use super::horizon::Horizon;
@@ -32,6 +33,11 @@ const UNDONE: [(&str, &str); 5] = [
     ("criminalJusticeInformation", "handles no criminal justice information"),
     ("educationRecords", "keeps no education records"),
 ];
+
+/// What people call a platform.
+pub(super) fn platform_name(platform: &str) -> &str {
+    PLATFORMS.iter().find(|it| it.0 == platform).map_or(platform, |it| it.1)
+}
 
 /// Returns true if a statement that expires at `until` still counts.
 fn is_in_force(until: Option<Time>, now: Time) -> bool {
@@ -105,13 +111,23 @@ pub(super) enum Platforms {
 }
 
 impl Platforms {
-    pub(super) fn of(control: &Control, profile: &Profile, horizon: &mut Horizon) -> Self {
+    /// An answer of "unused" is over once something of the platform is seen.
+    pub(super) fn of(
+        control: &Control,
+        profile: &Profile,
+        estate: &Estate<'_>,
+        horizon: &mut Horizon,
+    ) -> Self {
         let mut since = Time::MAX;
         let mut soonest = Time::MAX;
         for question in &control.platforms {
             match profile.get(question) {
                 Some(Usage::Unused { until, .. }) => {
-                    since = since.min(until.plus_days(-UNUSED_DAYS));
+                    let said = until.plus_days(-UNUSED_DAYS);
+                    if estate.saw_after(question, said) {
+                        return Self::MayBeUsed;
+                    }
+                    since = since.min(said);
                     soonest = soonest.min(*until);
                 }
                 Some(Usage::Used | Usage::Unknown) | None => return Self::MayBeUsed,

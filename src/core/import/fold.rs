@@ -9,7 +9,7 @@ use super::inventory;
 use super::ration::refuse_beyond;
 use super::text;
 use super::vulnerability::fold::SystemFold;
-use super::{Check, CheckOutcome, Format, Record, ScannedSystem};
+use super::{Check, CheckOutcome, CheckSubject, Format, Record, ScannedSystem};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::fact;
@@ -17,6 +17,7 @@ use crate::engine::fact::{
     FINDINGS_CHARS_MAX, N_FAILING_MAX, N_NAMED_MAX, Observation, Subject, Verdict,
 };
 use crate::engine::identity::leaver::Leaver;
+use crate::engine::memory::{Memory, N_NAMES_MAX, NamedSubject};
 use crate::engine::severity::Severity;
 use crate::engine::vulnerability::SystemScan;
 use crate::error::Result;
@@ -33,6 +34,8 @@ pub const N_LEAVERS_MAX: usize = 20_000;
 /// At most this many different reasons are counted separately. Others are counted as [`OTHER_REASONS`].
 pub const N_REASONS_MAX: usize = 50;
 pub const OTHER_REASONS: &str = "other reasons";
+/// Once so many failing subjects of a file are kept by name, each check keeps only those that its findings name.
+const N_NAMES_OF_FILE_MAX: usize = 20_000;
 
 /// The origin of the records.
 #[derive(Clone, Debug)]
@@ -80,6 +83,7 @@ impl Observed {
 pub struct Folded {
     /// One for each pair of scope and check of one tool, in that order.
     pub observations: Vec<Observation>,
+    pub outcomes: SubjectOutcomes,
     /// The same of checks without a result. A complete read has them, so that what was known of them is not gone.
     pub silent: Vec<Observation>,
     /// One for each external id, in that order.
@@ -103,14 +107,49 @@ pub struct Folded {
     pub file_observed_at: Option<Time>,
 }
 
+/// What the checks of a file came to for each subject.
+#[derive(Clone, Debug, Default)]
+pub struct SubjectOutcomes {
+    /// [`hash`](Self::hash) -> outcome. Hashes, so that a large file fits into memory.
+    by_hash: HashMap<u64, CheckOutcome>,
+}
+
+impl SubjectOutcomes {
+    /// The key of a check in a scope.
+    fn group(scope: &str, tool: &str, check: &str) -> u64 {
+        [scope, tool, check].into_iter().fold(0, |seed, it| xxh3_64_with_seed(it.as_bytes(), seed))
+    }
+
+    fn hash(group: u64, subject: u64) -> u64 {
+        xxh3_64_with_seed(&subject.to_le_bytes(), group)
+    }
+
+    fn key(of: &Observation, subject: u64) -> u64 {
+        let (Subject::Check { tool: name } | Subject::Control(name)) = &of.subject;
+        Self::hash(Self::group(&of.scope, name, &of.check), subject)
+    }
+
+    /// Returns whether a subject was seen passing a check.
+    #[must_use]
+    pub fn passes(&self, of: &Observation, subject: u64) -> bool {
+        self.by_hash.get(&Self::key(of, subject)) == Some(&CheckOutcome::Pass)
+    }
+
+    /// Notes what a check came to for a subject. Returns false if it was noted before.
+    pub fn note(&mut self, of: &Observation, subject: u64, outcome: CheckOutcome) -> bool {
+        self.by_hash.insert(Self::key(of, subject), outcome).is_none()
+    }
+}
+
 /// Takes records in any order.
 #[derive(Debug)]
 pub struct Fold {
     origin: ImportOrigin,
     /// By scope, check and tool.
     groups: BTreeMap<(String, String, &'static str), CheckGroup>,
-    /// Hash of scope, tool, check and subject -> its outcome. Hashes, so that a large file fits into memory.
-    outcomes: HashMap<u64, CheckOutcome>,
+    outcomes: SubjectOutcomes,
+    /// How many failing subjects are kept by name.
+    n_names: usize,
     assets: BTreeMap<String, Seen>,
     systems: SystemFold,
     leavers: Vec<Leaver>,
@@ -132,8 +171,10 @@ struct CheckGroup {
     failed: u32,
     accepted: u32,
     failing: Vec<u64>,
-    /// The first [`N_NAMED_MAX`] failing subjects.
-    named: Vec<String>,
+    /// Those of `failing` that are muted.
+    muted: BTreeSet<u64>,
+    /// The first failing subjects.
+    names: Vec<NamedSubject>,
     /// Of the first failing subject that has one.
     detail: Option<String>,
     observed_at: Option<Time>,
@@ -145,7 +186,8 @@ impl Fold {
         Self {
             origin,
             groups: BTreeMap::new(),
-            outcomes: HashMap::new(),
+            outcomes: SubjectOutcomes::default(),
+            n_names: 0,
             assets: BTreeMap::new(),
             systems: SystemFold::default(),
             leavers: Vec::new(),
@@ -262,12 +304,14 @@ impl Fold {
         let observed_at = self.time_of(check.observed_at);
         self.note_time(observed_at, check.observed_at);
         let tool = check.tool.unwrap_or(self.origin.tool);
-        let parts = [&check.scope, tool, &check.check, &check.subject.id];
-        let hash = parts.into_iter().fold(0, |seed, it| xxh3_64_with_seed(it.as_bytes(), seed));
-        let before = self.outcomes.get(&hash).copied();
+        let group = SubjectOutcomes::group(&check.scope, tool, &check.check);
+        let hash = SubjectOutcomes::hash(group, fact::subject_hash(&check.subject.id));
+        let before = self.outcomes.by_hash.get(&hash).copied();
         if before < Some(check.outcome) {
-            self.outcomes.insert(hash, check.outcome);
+            self.outcomes.by_hash.insert(hash, check.outcome);
         }
+        let n_names_max =
+            if self.n_names < N_NAMES_OF_FILE_MAX { N_NAMES_MAX } else { N_NAMED_MAX };
         let (severity, title) = (check.severity, check.title);
         let new = || CheckGroup::new(severity, title);
         let group = self.group((check.scope, check.check, tool), new)?;
@@ -275,7 +319,9 @@ impl Fold {
         group.remediation = group.remediation.take().or(check.remediation);
         group.observed_at = group.observed_at.max(observed_at);
         if before < Some(check.outcome) {
-            group.count(before, check.outcome, &check.subject, check.detail);
+            let is_named =
+                group.count(before, check.outcome, check.subject, check.detail, n_names_max);
+            self.n_names += usize::from(is_named);
         }
         Ok(())
     }
@@ -306,10 +352,11 @@ impl Fold {
         let otherwise = origin.observed.otherwise();
         let all = groups.into_iter();
         let all = all.map(|((scope, check, tool), it)| it.finish(scope, check, tool, &origin));
-        let has_result = |it: &Observation| it.verdict.is_effective() || it.accepted != 0;
+        let has_result = |it: &Observation| it.verdict.is_effective();
         let (observations, silent) = all.partition(has_result);
         Folded {
             observations,
+            outcomes: self.outcomes,
             silent,
             assets: self.assets.into_values().collect(),
             scans: systems.finish(|it| it.unwrap_or(otherwise)),
@@ -334,7 +381,8 @@ impl CheckGroup {
             failed: 0,
             accepted: 0,
             failing: Vec::new(),
-            named: Vec::new(),
+            muted: BTreeSet::new(),
+            names: Vec::new(),
             detail: None,
             observed_at: None,
         }
@@ -348,25 +396,38 @@ impl CheckGroup {
         }
     }
 
-    /// Counts a subject as `outcome`, which is worse than what it was counted as before.
+    /// Counts a subject as `outcome`, which is worse than what it was counted as before. Returns whether it is kept by name.
     fn count(
         &mut self,
         before: Option<CheckOutcome>,
         outcome: CheckOutcome,
-        subject: &super::CheckSubject,
+        subject: CheckSubject,
         detail: Option<String>,
-    ) {
+        n_names_max: usize,
+    ) -> bool {
         if let Some(before) = before {
             *self.counter(before) -= 1;
         }
         *self.counter(outcome) += 1;
-        if outcome == CheckOutcome::Fail {
-            self.failing.push(fact::subject_hash(&subject.id));
-            if self.named.len() < N_NAMED_MAX {
-                self.named.push(subject.name.clone());
-            }
+        if outcome == CheckOutcome::Pass {
+            return false;
+        }
+        let hash = fact::subject_hash(&subject.id);
+        let is_new = before < Some(CheckOutcome::Accepted);
+        if is_new {
+            self.failing.push(hash);
+        }
+        if outcome == CheckOutcome::Accepted {
+            self.muted.insert(hash);
+        } else {
+            self.muted.remove(&hash);
             self.detail = self.detail.take().or(detail);
         }
+        let is_named = is_new && self.names.len() < n_names_max;
+        if is_named {
+            self.names.push(NamedSubject { hash, name: subject.name });
+        }
+        is_named
     }
 
     fn finish(
@@ -387,22 +448,31 @@ impl CheckGroup {
             observed_at: self.observed_at.unwrap_or(otherwise),
             valid_until: origin.valid_until,
             import: origin.import,
-            verdict: Verdict::Counted { passed: self.passed, failed: self.failed },
+            // What is muted did not pass.
+            verdict: Verdict::Counted { passed: self.passed, failed: self.failed + self.accepted },
             accepted: self.accepted,
             severity: self.severity,
             findings: text::some_block(&self.findings(), FINDINGS_CHARS_MAX),
             title: self.title,
             remediation: self.remediation,
             failing: self.failing,
+            memory: Memory {
+                names: self.names,
+                muted: self.muted.into_iter().take(N_FAILING_MAX).collect(),
+                ..Memory::default()
+            },
+            facets: Vec::new(),
+            platform: None,
         }
     }
 
     /// Names of failing subjects on the first line, then sentences.
     fn findings(&self) -> String {
         let mut parts = Vec::new();
-        if self.failed != 0 {
-            let named: Vec<&str> = self.named.iter().map(String::as_str).collect();
-            parts.push(fact::failing_line(&named, self.failed as usize));
+        let n_failed = (self.failed + self.accepted) as usize;
+        if n_failed != 0 {
+            let names: Vec<&str> = self.names.iter().map(|it| it.name.as_str()).collect();
+            parts.push(fact::failing_line(&names, n_failed));
         }
         if self.accepted != 0 {
             parts.push(format!("{}{}", self.accepted, fact::MUTED_NOTE));

@@ -98,6 +98,20 @@ pub struct Judged {
     pub findings: String,
     /// Of a population. `None`: the control is about the environment as a whole.
     pub count: Option<Count>,
+    /// Where it is partly met: why.
+    pub sight: Sight,
+}
+
+/// How far a connector looks at a control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sight {
+    /// At all of it: where it is partly met, something fails.
+    #[default]
+    Whole,
+    /// What it looks at passes, and there is more that it cannot see.
+    Short,
+    /// What it looks at passes, and is one or some of the facets of the control, as the catalog says.
+    Facets,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +186,12 @@ impl Judged {
             let failed = u32::try_from(it.failing.len()).unwrap_or(u32::MAX);
             Verdict::of_population(it.n_passed, failed, it.n_unseen)
         });
-        Some(counted.unwrap_or(stated))
+        let seen = match self.sight {
+            Sight::Short => Verdict::Seen { passed: 1, failed: 0, unseen: 1 },
+            Sight::Facets => Verdict::Stated(Status::Compliant),
+            Sight::Whole => stated,
+        };
+        Some(counted.unwrap_or(seen))
     }
 
     /// Judges the environment as a whole.
@@ -184,7 +203,25 @@ impl Judged {
         findings: impl AsRef<str>,
     ) -> Self {
         let findings = cut(findings.as_ref());
-        Self { control, check: check.to_owned(), status, findings, count: None }
+        Self {
+            control,
+            check: check.to_owned(),
+            status,
+            findings,
+            count: None,
+            sight: Sight::Whole,
+        }
+    }
+
+    /// What it looks at passes, which is not all of the control.
+    #[must_use]
+    pub fn part(
+        control: &'static str,
+        check: &str,
+        sight: Sight,
+        findings: impl AsRef<str>,
+    ) -> Self {
+        Self { sight, ..Self::whole(control, check, JudgedStatus::Partial, findings) }
     }
 
     /// Judges a population that was read completely, by [`Verdict::of_population`].
@@ -230,7 +267,14 @@ impl Judged {
         let failing = failing.iter().map(|it| it.id.to_owned()).collect();
         let count = Some(Count { n_passed, failing, n_unseen: n_unknown });
         let findings = cut(&lines.join("\n"));
-        Some(Self { control, check: check.to_owned(), status, findings, count })
+        Some(Self {
+            control,
+            check: check.to_owned(),
+            status,
+            findings,
+            count,
+            sight: Sight::Whole,
+        })
     }
 
     /// Makes it partly met at most, because less was looked at than the control asks for. `rest`: what was not looked at, as
@@ -241,7 +285,7 @@ impl Judged {
             return self;
         }
         let findings = cut(&format!("{}\n{rest}", self.findings));
-        Self { status: JudgedStatus::Partial, findings, count: None, ..self }
+        Self { status: JudgedStatus::Partial, findings, count: None, sight: Sight::Short, ..self }
     }
 
     /// What it says while another check of its control was not read, which may be worse: what fails, and nothing that passes.

@@ -177,8 +177,15 @@ fn show_control(json: bool, control: &Value) -> Result<()> {
     if json {
         return print::json(&json!({ "data": control }));
     }
+    let facet = |it: &Value| {
+        let one = if it["oneIsEnough"] == true { " (one that fails is enough)" } else { "" };
+        format!("{}: {}{one}", print::cell(&it["name"]), print::cell(&it["says"]))
+    };
+    let facets = control["facets"].as_array().into_iter().flatten().map(facet);
+    let mut control = control.clone();
+    control["facets"] = json!(facets.collect::<Vec<_>>());
     print::fields(
-        control,
+        &control,
         &[
             ("code", "controlCode"),
             ("title", "title"),
@@ -187,6 +194,8 @@ fn show_control(json: bool, control: &Value) -> Result<()> {
             ("requires", "requires"),
             ("decided by", "decidedBy"),
             ("platforms", "platforms"),
+            ("over", "over"),
+            ("parts", "facets"),
             ("max age (days)", "maxAgeDays"),
             ("question", "question"),
             ("risk", "risk"),

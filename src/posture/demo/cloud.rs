@@ -1,11 +1,14 @@
 //! What Prowler sees of the clients' clouds.
 
+use std::collections::BTreeMap;
+
 use super::person;
 use super::portfolio::{DemoClient, Suite};
 use super::view::{self, Gap};
 use crate::clock::Time;
 use crate::engine::asset::{AssetType, ReportedFields, Seen};
 use crate::engine::catalog::Catalog;
+use crate::engine::catalog::facet::FacetSet;
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::ImportId;
@@ -297,11 +300,18 @@ impl Cloud {
         }
     }
 
-    /// Indices of the controls about which it tells something.
+    /// Indices of the controls of which it shows all.
     pub(super) fn controls(self, client: &DemoClient, catalog: &Catalog) -> Vec<usize> {
-        let checks = self.checks(client).iter();
-        let links = checks.map(|it| catalog.links_of_check(TOOL, it.0));
-        links.flat_map(|it| it.iter().map(|it| it.control).collect::<Vec<_>>()).collect()
+        let mut shown: BTreeMap<usize, FacetSet> = BTreeMap::new();
+        for (check, ..) in self.checks(client) {
+            for link in catalog.links_of_check(TOOL, check).iter().filter(|it| !it.needs_others) {
+                let all = shown.entry(link.control).or_default();
+                *all = all.with(link.shows);
+            }
+        }
+        let is_whole =
+            |(control, it): &(usize, FacetSet)| *it == catalog.controls[*control].all_facets();
+        shown.into_iter().filter(is_whole).map(|it| it.0).collect()
     }
 
     /// What one run of Prowler finds.

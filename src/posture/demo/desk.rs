@@ -171,9 +171,8 @@ impl Desk<'_> {
             return Ok(());
         }
         let risks = self.risks().await?;
-        let is_free = |it: &&OpenRisk| {
-            it.accepted.is_none() && tasks.iter().all(|task| task.risk != Some(it.id))
-        };
+        let is_free =
+            |it: &&OpenRisk| !it.is_accepted() && tasks.iter().all(|task| task.risk != Some(it.id));
         let Some(risk) = risks.iter().find(is_free) else { return Ok(()) };
         let control = risk.risk.control_code().map(str::to_owned);
         let known = control.as_ref().and_then(|it| self.catalog.find_control(it));
@@ -212,8 +211,7 @@ impl Desk<'_> {
         if risks.iter().any(is_done) {
             return Ok(());
         }
-        let is_bearable =
-            |it: &&OpenRisk| it.risk.severity < Severity::High && it.accepted.is_none();
+        let is_bearable = |it: &&OpenRisk| it.risk.severity < Severity::High && !it.is_accepted();
         let Some(risk) = risks.iter().find(is_bearable) else { return Ok(()) };
         let new = NewAcceptance {
             until: self.at.plus_days(365),

@@ -11,6 +11,7 @@ use crate::engine::catalog::{Catalog, Control};
 use crate::engine::fact::{
     Observation, Status, Subject, UNNAMED_CHECK, Verdict, failing_line, subject_hash,
 };
+use crate::engine::memory::Memory;
 use crate::id::ImportId;
 
 pub(super) const SOURCE: &str = "rmm";
@@ -253,6 +254,9 @@ pub(super) fn observe(
             findings: gap.and_then(|it| detail::of(client, &control.code, it.status(), &line)),
             remediation: None,
             failing: hashes,
+            memory: Memory::default(),
+            facets: Vec::new(),
+            platform: None,
         }
     };
     controls.iter().map(of).collect()

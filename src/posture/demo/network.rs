@@ -16,8 +16,6 @@ use crate::import::host::records_of;
 
 /// The tool's name in the catalog, and the source's.
 pub(super) const TOOL: &str = "nmap";
-/// The controls that a scan decides.
-pub(super) const CONTROLS: [&str; 3] = ["NET-01", "NET-02", "NET-03"];
 
 /// A host: the last part of its address, its name, its type, and the port with its service that should not be open.
 type Host = (u8, &'static str, AssetType, &'static str, (u16, &'static str));

@@ -9,6 +9,7 @@ use crate::app::assessment::evidence::NewEvidence;
 use crate::clock::Time;
 use crate::engine::catalog::{Catalog, Control};
 use crate::engine::fact::{Observation, Status, Subject, UNNAMED_CHECK, Verdict};
+use crate::engine::memory::Memory;
 use crate::id::ImportId;
 
 pub(super) const SOURCE: &str = "quarterly-review";
@@ -50,7 +51,9 @@ pub(super) fn observe(
     };
     let of = |control: &Control| {
         let gap = Gap::of(client, control, visit.week);
-        let findings = gap.and_then(|it| detail::of(client, &control.code, it.status(), ""));
+        let detail = gap.and_then(|it| detail::of(client, &control.code, it.status(), ""));
+        let findings =
+            detail.or_else(|| gap.map(|_| format!("Seen at the visit: {}.", control.gap)));
         Observation {
             subject: Subject::Control(control.code.clone()),
             source: SOURCE.to_owned(),
@@ -66,6 +69,9 @@ pub(super) fn observe(
             findings,
             remediation: None,
             failing: Vec::new(),
+            memory: Memory::default(),
+            facets: Vec::new(),
+            platform: None,
         }
     };
     all.filter(is_due).map(of).collect()

@@ -13,7 +13,7 @@ use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::error::Result;
 use crate::id::ImportId;
-use crate::import::fold::Folded;
+use crate::import::fold::{Folded, SubjectOutcomes};
 
 /// Which tool reports which controls of a client. Indices into the catalog.
 #[derive(Debug)]
@@ -23,15 +23,14 @@ pub(super) struct Duties {
 }
 
 impl Duties {
-    /// Every control that applies is reported by one tool: an assessor if it has a check about it, or else a person.
+    /// Every control that applies is reported by one tool that sees all of it, or else by a person.
     pub(super) fn of(client: &DemoClient, catalog: &Catalog) -> Self {
         let mut taken: BTreeSet<usize> =
             Cloud::Suite.controls(client, catalog).into_iter().collect();
         if client.has_aws {
             taken.extend(Cloud::Aws.controls(client, catalog));
         }
-        let by_code = account::CONTROLS.iter().chain(&network::CONTROLS);
-        taken.extend(by_code.filter_map(|it| catalog.find_control(it)));
+        taken.extend(account::CONTROLS.iter().filter_map(|it| catalog.find_control(it)));
         let controls = catalog.controls.iter().enumerate();
         let rest = controls.filter(|(_, it)| !client.lacks(&it.platforms));
         let rest = rest.filter(|(index, _)| !taken.contains(index));
@@ -131,6 +130,7 @@ impl ToolRun<'_> {
 
     fn folded(&self, scope: String) -> Folded {
         Folded {
+            outcomes: SubjectOutcomes::default(),
             scans: Vec::new(),
             leavers: Vec::new(),
             observations: Vec::new(),

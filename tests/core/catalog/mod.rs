@@ -6,6 +6,7 @@ mod proof;
 mod shares;
 
 use posture_core::catalog::load;
+use posture_core::engine::catalog::facet::FacetSet;
 use posture_core::engine::catalog::{Catalog, CheckLink};
 use posture_core::engine::framework::{ControlRole, FrameworkId};
 use posture_core::engine::severity::Severity;
@@ -155,10 +156,11 @@ fn a_catalogue_without_problems_loads() {
     let findings = exposed.open_findings.as_ref().unwrap();
     assert_eq!((findings.tools[0].as_str(), findings.severity), ("prowler", Severity::High));
     assert_eq!(exposed.formerly, ["NET-90", "NET-91"]);
-    let link = |control, shows_only_gaps| CheckLink { control, shows_only_gaps };
+    let link = |control, shows| CheckLink { control, shows, needs_others: false };
+    let (whole, gaps) = (FacetSet::WHOLE, FacetSet::NONE);
     let links = |check: &str| catalog.links_of_check("prowler", check).into_owned();
-    assert_eq!(links("users_have_mfa"), [link(0, false), link(1, false)]);
-    assert_eq!(links("admins_have_mfa"), [link(0, false), link(1, true)]);
+    assert_eq!(links("users_have_mfa"), [link(0, whole), link(1, whole)]);
+    assert_eq!(links("admins_have_mfa"), [link(0, whole), link(1, gaps)]);
     assert_eq!(links("another"), []);
     assert_eq!(catalog.categories[catalog.tools["prowler"].category].code, "NET");
     assert_eq!(catalog.categories[catalog.controls[1].category].name, "Network");
@@ -249,7 +251,7 @@ frameworks/SOC2.toml:19 | role =  => weight = 3, role =  | row "A.1": unknown ke
 frameworks/SOC2.toml:31 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => [] | row "A.1.1": no controls
 frameworks/SOC2.toml:31 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => ["NET-01"] | row "A.1.1": controls: must be a table, not a string
 checks/prowler.toml:2 | tool = "prowler" => tool = "maester" | tool: "maester" does not match the file's name
-checks/prowler.toml:7 | "NET-01" => "NET-09" | unknown control "NET-09"
+checks/prowler.toml:7 | "NET-01" => "NET-09" | unknown control or facet "NET-09"
 checks/prowler.toml:6 | "admins_have_mfa" => "users_have_mfa" | control "ID-01": check "users_have_mfa" appears more than once
 checks/prowler.toml:7 | ["users_have_mfa"] => [] | control "NET-01": no checks
 checks/prowler.toml:7 | ["users_have_mfa"] => [3] | NET-01: must be a string, not an integer

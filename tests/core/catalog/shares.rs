@@ -1,7 +1,8 @@
 //! How far what can be imported or scanned today reaches, as the guide says it.
 
 use posture_core::catalog::embedded;
-use posture_core::engine::catalog::{Catalog, ControlCheck, Tool};
+use posture_core::engine::catalog::facet::FacetSet;
+use posture_core::engine::catalog::{Catalog, CheckLink, Tool};
 use posture_core::engine::framework::{ControlRole, Framework, FrameworkRow, Level, Mapping};
 use posture_core::import::Format;
 
@@ -17,16 +18,19 @@ const LEVELS: [(&str, &str, &str); 4] = [
 fn fed(catalog: &Catalog) -> (Vec<bool>, Vec<bool>) {
     let all = catalog.controls.iter().zip(catalog.checks_of_controls());
     let fed = all.map(|(control, checks)| {
-        let n_deciding = checks.iter().filter(|it: &&ControlCheck<'_>| !it.shows_only_gaps).count();
+        let shown = checks.iter().fold(FacetSet::NONE, |all, it| all.with(it.shows));
+        let n_deciding = checks.iter().filter(|it| !it.shows.is_empty()).count();
         let takes = control.open_findings.is_some();
-        (!checks.is_empty() || takes, usize::from(control.n_checks_min) <= n_deciding || takes)
+        let is_enough = usize::from(control.n_checks_min) <= n_deciding;
+        (!checks.is_empty() || takes, is_enough && shown == control.all_facets() || takes)
     });
     fed.unzip()
 }
 
 /// One line of the guide's table of tools.
 fn tool_line((name, tool): (&String, &Tool)) -> String {
-    let n_gaps = tool.checks.values().filter(|it| it.iter().all(|it| it.shows_only_gaps)).count();
+    let n_gaps =
+        tool.checks.values().filter(|it| it.iter().all(CheckLink::shows_only_gaps)).count();
     format!("| `{name}` | {} | {n_gaps} |", tool.checks.len())
 }
 

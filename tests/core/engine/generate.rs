@@ -1,6 +1,7 @@
 //! Generated catalogues and facts.
 
 use posture_core::engine::catalog::Control;
+use posture_core::engine::catalog::facet::FacetSet;
 use posture_core::engine::fact::{
     Attestation, CompleteRead, Observation, Profile, RowDecision, RowDecisionKind, Status, Usage,
     Verdict,
@@ -14,7 +15,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
-use super::world::{Placed, World, attested, control, day, decides, decision, seen, unused_since};
+use super::world::{
+    Placed, World, attested, control, day, decides, decision, facets, seen, unused_since,
+};
 
 /// Nothing that a world knows was made after this day.
 pub(super) const NOW: i64 = 1_000;
@@ -42,12 +45,15 @@ fn any_controls() -> impl Strategy<Value = Vec<Control>> {
     let platforms = subsequence(vec!["p".to_owned(), "q".to_owned()], 0..=2);
     let n_checks_min = select(vec![1, 1, 2, 3]);
     let one = (any_severity(), any::<bool>(), select(vec![5, 20, 35]), platforms, n_checks_min);
+    let one = (one, select(vec![1, 1, 1, 2, 3]));
     vec(one, 1..6).prop_map(|all| {
         let each = all.into_iter().enumerate();
-        each.map(|(index, (severity, is_beta, max_age_days, platforms, n_checks_min))| {
+        each.map(|(index, (one, n_facets))| {
+            let (severity, is_beta, max_age_days, platforms, n_checks_min) = one;
             let category = usize::from(is_beta);
+            let facets = facets(n_facets);
             let control = control(&code(index), severity);
-            Control { category, max_age_days, platforms, n_checks_min, ..control }
+            Control { category, max_age_days, platforms, n_checks_min, facets, ..control }
         })
         .collect()
     })
@@ -170,6 +176,12 @@ fn any_decision() -> impl Strategy<Value = RowDecision> {
     )
 }
 
+/// What a check shows of a control, of the facets that it has.
+fn any_shown() -> impl Strategy<Value = FacetSet> {
+    let one = |it: usize| Just(FacetSet::one(it));
+    prop_oneof![3 => Just(FacetSet::NONE), 5 => Just(FacetSet::all(3)), 1 => one(0), 1 => one(1)]
+}
+
 fn any_profile() -> impl Strategy<Value = Profile> {
     let usage = prop_oneof![
         1 => Just(Usage::Used),
@@ -186,7 +198,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 fn any_ground(controls: Vec<Control>) -> impl Strategy<Value = World> {
     let n = controls.len();
     let frameworks = vec(any_rows(n), RULES.len());
-    let mapped = (subsequence((0..n).collect::<Vec<_>>(), 0..=n), prop::bool::weighted(0.3));
+    let mapped = (subsequence((0..n).collect::<Vec<_>>(), 0..=n), any_shown());
     let mapped = vec(mapped, CHECKS.len() - 1);
     let attestations = vec(any_attestation(n), 0..4);
     let critical = subsequence(vec![2, 3, 4_u64], 0..=1);
@@ -196,11 +208,10 @@ fn any_ground(controls: Vec<Control>) -> impl Strategy<Value = World> {
         for ((id, rule), rows) in RULES.into_iter().zip(frameworks) {
             world.framework(id, rule, rows);
         }
-        for (check, (controls, shows_only_gaps)) in CHECKS.into_iter().zip(mapped) {
-            if shows_only_gaps {
-                world.map_gaps(check, &controls);
-            } else {
-                world.map(check, &controls);
+        for (check, (controls, shown)) in CHECKS.into_iter().zip(mapped) {
+            for control in controls {
+                let all = world.catalog.controls[control].all_facets();
+                world.show(check, control, all.without(all.without(shown)));
             }
         }
         (world.attestations, world.decisions, world.profile, world.critical) = said;

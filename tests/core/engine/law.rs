@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use posture_core::clock::Time;
-use posture_core::engine::catalog::CheckLink;
 use posture_core::engine::change::{Before, difference};
 use posture_core::engine::control::valid_until;
 use posture_core::engine::fact::{
@@ -146,8 +145,8 @@ fn is_vouched_for(world: &World, index: usize) -> bool {
     let speaks = |it: &&Observation| match &it.subject {
         Subject::Control(code) => *code == world.catalog.controls[index].code,
         Subject::Check { tool } => {
-            let link = CheckLink { control: index, shows_only_gaps: false };
-            world.catalog.links_of_check(tool, &it.check).contains(&link)
+            let links = world.catalog.links_of_check(tool, &it.check);
+            links.iter().any(|it| it.control == index && !it.shows_only_gaps())
         }
     };
     let valid = |it: &Observation| world.now < valid_until(&world.catalog, it);

@@ -5,6 +5,8 @@ mod finding;
 mod framework;
 mod generate;
 mod law;
+mod memory;
+mod part;
 mod risk;
 mod rule;
 mod world;

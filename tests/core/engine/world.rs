@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use posture_core::clock::Time;
 use posture_core::engine::assess;
+use posture_core::engine::catalog::facet::{Facet, FacetSet, Population};
 use posture_core::engine::catalog::{Catalog, Category, CheckLink, Control, Tool};
 use posture_core::engine::fact::{
     Attestation, CompleteRead, Facts, Observation, Profile, RowDecision, RowDecisionKind, Status,
-    Subject, UNUSED_DAYS, Usage, Verdict,
+    Subject, SystemCounts, UNUSED_DAYS, Usage, Verdict,
 };
 use posture_core::engine::framework::{
     ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
 };
+use posture_core::engine::memory::Memory;
 use posture_core::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, RowOutcome};
 use posture_core::engine::severity::Severity;
 use posture_core::id::ImportId;
@@ -33,6 +35,7 @@ pub(crate) struct World {
     pub(crate) decisions: Vec<RowDecision>,
     pub(crate) profile: Profile,
     pub(crate) critical: Vec<u64>,
+    pub(crate) systems: SystemCounts,
     pub(crate) base_loss: Option<u64>,
     pub(crate) now: Time,
 }
@@ -47,6 +50,7 @@ impl World {
             decisions: Vec::new(),
             profile: Profile::new(),
             critical: Vec::new(),
+            systems: SystemCounts::default(),
             base_loss: None,
             now: day(TODAY),
         }
@@ -70,10 +74,25 @@ impl World {
     }
 
     fn link(&mut self, check: &str, controls: &[usize], shows_only_gaps: bool) {
-        let none = || Tool { category: 1, is_by_reference: false, checks: BTreeMap::new() };
+        for control in controls {
+            let all = self.catalog.controls[*control].all_facets();
+            self.show(check, *control, if shows_only_gaps { FacetSet::NONE } else { all });
+        }
+    }
+
+    /// Maps a check to some facets of a control.
+    pub(crate) fn show(&mut self, check: &str, control: usize, shows: FacetSet) {
+        let none = || Tool {
+            category: 1,
+            is_by_reference: false,
+            checks: BTreeMap::new(),
+            together: BTreeMap::new(),
+        };
         let tool = self.catalog.tools.entry("t".to_owned()).or_insert_with(none);
-        let link = |control: &usize| CheckLink { control: *control, shows_only_gaps };
-        tool.checks.insert(check.to_owned(), controls.iter().map(link).collect());
+        let links = tool.checks.entry(check.to_owned()).or_default();
+        links.retain(|it| it.control != control);
+        links.push(CheckLink { control, shows, needs_others: false });
+        links.sort_unstable();
     }
 
     pub(crate) fn framework(
@@ -125,6 +144,7 @@ impl World {
                 attestations: &self.attestations,
                 decisions: &self.decisions,
                 profile: &self.profile,
+                systems: self.systems,
                 critical_subjects: &self.critical,
                 base_loss: self.base_loss,
                 now,
@@ -169,7 +189,15 @@ fn catalog(controls: Vec<Control>) -> Catalog {
         controls,
         frameworks: FrameworkId::CONTRACT.map(empty).to_vec(),
         tools: BTreeMap::new(),
+        shown_by_sources: BTreeMap::new(),
     }
+}
+
+/// So many facets, none of which one subject is enough for.
+pub(crate) fn facets(n: usize) -> Vec<Facet> {
+    let facet =
+        |it| Facet { name: format!("f{it}"), says: format!("Part {it} is met"), is_any: false };
+    (0..n).map(facet).collect()
 }
 
 /// Its category is named by the first letter of its code: `A` or `B`.
@@ -191,6 +219,9 @@ pub(crate) fn control(code: &str, severity: Severity) -> Control {
         also: Vec::new(),
         open_findings: None,
         n_checks_min: 1,
+        over: Population::Client,
+        facets: facets(1),
+        shown_on: Vec::new(),
         formerly: Vec::new(),
     }
 }
@@ -255,6 +286,9 @@ pub(crate) fn seen(passed: u32, failed: u32) -> Observation {
         findings: None,
         remediation: None,
         failing: Vec::new(),
+        memory: Memory::default(),
+        facets: Vec::new(),
+        platform: None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::BufReader;
 
 use posture_core::clock::Time;
 use posture_core::engine::fact::{Observation, Subject};
+use posture_core::engine::memory::Memory;
 use posture_core::engine::severity::Severity;
 use posture_core::import::fold::Folded;
 use posture_core::import::{self, Check, CheckOutcome, Format, RECORD_BYTES_MAX, Record};
@@ -215,6 +216,7 @@ fn facts(run: &Folded) -> Vec<Observation> {
         observed_at: Time::from_s(it.observed_at.s()),
         findings: None,
         remediation: None,
+        memory: Memory { names: Vec::new(), ..it.memory.clone() },
         ..it.clone()
     };
     run.observations.iter().map(fact).collect()

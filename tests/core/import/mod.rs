@@ -78,11 +78,12 @@ fn skipped(folded: &Folded) -> Vec<(&str, u32)> {
     folded.skipped.iter().map(|(reason, n)| (reason.as_str(), *n)).collect()
 }
 
+/// How many pass, fail, and fail but are muted.
 fn counts(observation: &Observation) -> (u32, u32, u32) {
     let Verdict::Counted { passed, failed } = observation.verdict else {
         panic!("the importers count: {observation:?}")
     };
-    (passed, failed, observation.accepted)
+    (passed, failed - observation.accepted, observation.accepted)
 }
 
 fn total(folded: &Folded) -> (u32, u32, u32) {

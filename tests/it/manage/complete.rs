@@ -12,7 +12,7 @@ fn an_observation_ends_after_it_was_made() {
     let client = posture.client("A");
     let push = |valid_until: &str| {
         let body = json!({"source": "s", "observedAt": "2026-03-09T00:00:00Z", "observations": [
-            {"control": "ID-05", "status": "compliant", "validUntil": valid_until}
+            {"control": "ID-06", "status": "compliant", "validUntil": valid_until}
         ]});
         posture.operator("POST", &format!("/api/clients/{client}/facts"), &body)
     };
@@ -39,7 +39,7 @@ fn a_complete_read_that_finds_nothing_ends_what_was_there() {
         posture.pass_s(60);
         answer.json()["data"].clone()
     };
-    let status = || control(&posture, &client, "ID-05")["status"].clone();
+    let status = || control(&posture, &client, "ID-06")["status"].clone();
     send(many(2, "non_compliant"), json!({}));
     assert_eq!(status(), "non_compliant");
     let answer = send(json!([]), json!({}));
@@ -66,20 +66,20 @@ fn push(posture: &Posture, client: &str, minutes_ago: i64, complete: bool, seen:
     answer.json()["data"]["importId"].as_str().unwrap().to_owned()
 }
 
-/// Checks of ID-05 with a status each.
+/// Checks of ID-06 with a status each.
 fn checks(all: &[(&str, &str)]) -> Value {
-    let one = |(check, status): &(&str, &str)| json!({"control": "ID-05", "check": check, "status": status});
+    let one = |(check, status): &(&str, &str)| json!({"control": "ID-06", "check": check, "status": status});
     all.iter().map(one).collect()
 }
 
-/// So many checks of ID-05 with the same status.
+/// So many checks of ID-06 with the same status.
 fn many(n: usize, status: &str) -> Value {
     let names: Vec<String> = (0..n).map(|it| format!("c{it}")).collect();
     checks(&names.iter().map(|it| (it.as_str(), status)).collect::<Vec<_>>())
 }
 
 fn standing(posture: &Posture, client: &str) -> (String, Option<u64>) {
-    let it = control(posture, client, "ID-05");
+    let it = control(posture, client, "ID-06");
     (it["status"].as_str().unwrap().to_owned(), it["score"].as_u64())
 }
 
@@ -106,7 +106,7 @@ fn what_a_complete_read_ended_counts_again_when_the_read_is_undone() {
     assert_eq!(standing(&posture, &client), ("compliant".into(), Some(100)));
     undo(&posture, &client, &read);
     assert_eq!(standing(&posture, &client).0, "non_compliant");
-    let all = control(&posture, &client, "ID-05")["findings"].clone();
+    let all = control(&posture, &client, "ID-06")["findings"].clone();
     assert!(all.to_string().contains('2'), "both checks fail: {all}");
     let posture = posture.restart();
     assert_eq!(standing(&posture, &client).0, before.0);
@@ -117,7 +117,7 @@ fn a_check_of_which_nothing_counts_is_not_gone() {
     let posture = Posture::start();
     let client = posture.client("A");
     push(&posture, &client, 30, true, &checks(&[("k", "non_compliant")]));
-    let silent = json!([{"control": "ID-05", "check": "k", "passed": 0, "failed": 0}]);
+    let silent = json!([{"control": "ID-06", "check": "k", "passed": 0, "failed": 0}]);
     push(&posture, &client, 20, true, &silent);
     assert_eq!(standing(&posture, &client).0, "non_compliant");
 }
@@ -185,7 +185,7 @@ fn a_held_read_that_is_undone_is_not_the_first_of_two_that_agree() {
 fn the_newest_ten_complete_reads_count() {
     let posture = Posture::start();
     let client = posture.client("A");
-    let silent = json!([{"control": "ID-05", "check": "k", "passed": 0, "failed": 0}]);
+    let silent = json!([{"control": "ID-06", "check": "k", "passed": 0, "failed": 0}]);
     push(&posture, &client, 100, true, &checks(&[("well", "compliant")]));
     for minutes_ago in (91..100).rev() {
         push(&posture, &client, minutes_ago, true, &silent);

@@ -7,7 +7,7 @@ use super::told;
 use crate::harness::Posture;
 
 /// Its checks in these tests are `a` and `b` of the source `script`.
-const CODE: &str = "END-04";
+const CODE: &str = "END-02";
 
 /// Pushes what the checks saw: how many passed and failed.
 fn push(posture: &Posture, client: &str, complete: bool, seen: &[(&str, u32, u32)]) {

@@ -51,6 +51,7 @@ mod risk_acceptance;
 mod scan_networks;
 mod scans;
 mod statements;
+mod subjects;
 mod system;
 mod tasks;
 mod time_zones;

@@ -17,15 +17,16 @@ use crate::app::event::summary::Announcements;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::{Before, Change, difference};
-use crate::engine::fact::{Facts, SourceFacts};
+use crate::engine::fact::{Facts, SourceFacts, SystemCounts};
 use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkOutcome, Posture, coverage};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
 use crate::store::global::change::{NewChanges, RowChange};
 use crate::store::per_client::history::score::ScoreMove;
-use crate::store::per_client::import::PostureChange;
+use crate::store::per_client::import::{PostureChange, SourceScope};
 use crate::store::per_client::posture::{AssessmentRecord, OpenRisk, ScoreEntry};
+use crate::store::per_client::roster::{ListKind, Roster};
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore};
 
 /// The daily assessments are spread over this many seconds from the start of the day.
@@ -251,6 +252,7 @@ pub fn plan(
             attestations: &attestations,
             decisions: &statements.decisions,
             profile: &subject.profile,
+            systems: systems(rows)?,
             critical_subjects: &critical_subjects,
             base_loss: subject.base_loss,
             now,
@@ -264,11 +266,10 @@ pub fn plan(
     let score = next_score(&stored, &posture, cause, now);
     let is_undo = matches!(cause, Cause::Undo(_));
     let carried = risk::carry(&stored.risks, &posture, &changes, (is_undo, now));
-    let (risks, forgotten_risks) = (carried.risks, carried.forgotten);
     let in_scope = (&*subject.catalog, subject.frameworks.as_slice());
     let (mut announced, mut events) =
-        change::events(in_scope, &changes, &risks, &posture, cause, now);
-    events.extend(risk::returned(&carried.returned, &changes, (cause, now)));
+        change::events(in_scope, &changes, &carried.risks, &posture, cause, now);
+    events.extend(risk::returned(&carried, &changes, (cause, now)));
     let expiry = Expiry::of(rows, statements, subject, now)?;
     let due = due(rows.id(), &posture, now);
     let due = expiry.next.map_or(due, |it| it.min(due));
@@ -302,13 +303,32 @@ pub fn plan(
         frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
         score,
         ends_score,
-        risks,
-        forgotten_risks,
+        risks: carried.risks,
+        forgotten_risks: carried.forgotten,
         touched: touched(&stored.touched, &posture.touched),
         loss: posture.loss,
         conditions,
         announcements,
         announced,
+    })
+}
+
+/// How many devices of the client are known, and whether some source listed all of them.
+fn systems(rows: &ClientSnapshot) -> Result<SystemCounts> {
+    let devices = rows.summary()?.devices.unwrap_or_default();
+    let lists_all = |it: &SourceScope| {
+        let roster = Roster { source: &it.source, scope: &it.scope, part: ListKind::Assets };
+        rows.find_reads(roster).map(|it| it.is_some_and(|it| 0 < it.n))
+    };
+    let mut is_listed = false;
+    for it in rows.list_sources()? {
+        is_listed = is_listed || lists_all(&it)?;
+    }
+    Ok(SystemCounts {
+        n_computers: devices.computers,
+        n_servers: devices.servers,
+        n_addressed: devices.addressed,
+        is_listed,
     })
 }
 

@@ -320,7 +320,7 @@ pub(in crate::app) fn acceptance_of(record: &StatementRecord) -> Option<Acceptan
     let content = record.content()?;
     let StatedAnswer::Accepted(severity) = content.answer else { return None };
     let (reason, by) = (record.reason.clone(), record.author.by.clone());
-    Some(Acceptance { until: content.until?, reason, by, at: content.from, severity })
+    Some(Acceptance { until: content.until?, reason, by, at: content.from, severity, extent: None })
 }
 
 /// Returns what a person sees who makes a statement about it.

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 use crate::app::event;
 use crate::app::event::cause::Cause;
 use crate::app::event::envelope::NewEvent;
+use crate::app::event::risk::Return;
 use crate::clock::Time;
 use crate::engine::change::{self, Change};
-use crate::engine::posture::Posture;
-use crate::engine::severity::Severity;
+use crate::engine::posture::{Posture, Risk};
 use crate::id::RiskId;
 use crate::store::per_client::condition::REOPEN_DAYS;
 use crate::store::per_client::posture::{Acceptance, Closed, OpenRisk, Resolution};
@@ -17,21 +17,29 @@ use crate::store::per_client::posture::{Acceptance, Closed, OpenRisk, Resolution
 const CLOSED_DAYS: i64 = 90;
 
 /// What an assessment makes of the stored risks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Carried {
     /// The risks to store.
     pub risks: Vec<OpenRisk>,
     /// The conditions of risks to remove.
     pub forgotten: Vec<String>,
     /// Those of `risks` that stayed open and are shown again, because their acceptance no longer covers them.
-    pub returned: Vec<OpenRisk>,
+    pub returned: Vec<(OpenRisk, Return<'static>)>,
+    /// Those of `risks` that are accepted from now on because what fails was muted at its source.
+    pub muted: Vec<OpenRisk>,
     /// When the next acceptance ends.
     pub next_end: Option<Time>,
 }
 
 /// Returns true if an acceptance still covers a risk.
-pub(in crate::app) fn covers(acceptance: &Acceptance, severity: Severity, now: Time) -> bool {
-    now < acceptance.until && severity <= acceptance.severity
+pub(in crate::app) fn covers(acceptance: &Acceptance, risk: &Risk, now: Time) -> bool {
+    now < acceptance.until && !exceeds(risk, acceptance)
+}
+
+/// Returns true if a risk got clearly worse than what was accepted.
+fn exceeds(risk: &Risk, acceptance: &Acceptance) -> bool {
+    acceptance.severity < risk.severity
+        || acceptance.extent.is_some_and(|it| risk.extent.exceeds(&it))
 }
 
 /// Returns the risks to store. A risk keeps its id as long as its condition exists, and gets it back if the condition
@@ -46,17 +54,15 @@ pub fn carry(
     let known: BTreeMap<&str, &OpenRisk> =
         stored.iter().map(|it| (it.risk.condition.as_str(), it)).collect();
     let is_recent = |it: &Closed| now < it.at.plus_days(REOPEN_DAYS);
-    let mut carried =
-        Carried { risks: Vec::new(), forgotten: Vec::new(), returned: Vec::new(), next_end: None };
+    let mut carried = Carried::default();
     for risk in &posture.risks {
         let before = known.get(risk.condition.as_str()).copied();
         let before = before.filter(|it| it.closed.as_ref().is_none_or(is_recent));
         let next = match before {
             Some(before) => {
                 let accepted = before.accepted.clone();
-                let accepted = accepted.filter(|it| covers(it, risk.severity, now));
-                let was_shown = before.closed.is_none() && before.accepted.is_none();
-                let is_new = accepted.is_none() && !was_shown;
+                let accepted = accepted.filter(|it| covers(it, risk, now));
+                let is_new = accepted.is_none() && !risk.is_muted && !before.is_shown();
                 OpenRisk {
                     risk: risk.clone(),
                     closed: None,
@@ -79,7 +85,13 @@ pub fn carry(
         let end = next.accepted.as_ref().map(|it| it.until);
         carried.next_end = carried.next_end.into_iter().chain(end).min();
         if before.is_some_and(|it| it.closed.is_none() && it.occurrence < next.occurrence) {
-            carried.returned.push(next.clone());
+            let accepted = before.and_then(|it| it.accepted.as_ref());
+            let is_exceeded = accepted.is_some_and(|it| now < it.until && exceeds(risk, it));
+            let why = if is_exceeded { Return::Exceeded } else { Return::Ended };
+            carried.returned.push((next.clone(), why));
+        }
+        if before.is_some_and(OpenRisk::is_shown) && next.risk.is_muted {
+            carried.muted.push(next.clone());
         }
         if before != Some(&next) {
             carried.risks.push(next);
@@ -106,10 +118,10 @@ fn closed(change: &Change, known: &BTreeMap<&str, &OpenRisk>, now: Time) -> Opti
     Some(OpenRisk { closed: Some(Closed { at: now, resolution }), ..(*open).clone() })
 }
 
-/// Returns the events about risks whose acceptance ended by itself. Risks that became critical are announced by
-/// `changes`. What another release makes of them is no news.
+/// Returns the events about risks whose acceptance ended by itself, and about those that were muted at their source. Risks that
+/// became critical are announced by `changes`. What another release makes of them is no news.
 pub fn returned(
-    risks: &[OpenRisk],
+    carried: &Carried,
     changes: &[Change],
     (cause, now): (&Cause, Time),
 ) -> Vec<NewEvent> {
@@ -122,9 +134,10 @@ pub fn returned(
     });
     let critical: HashSet<&str> = critical.collect();
     let is_announced = |open: &OpenRisk| critical.contains(open.risk.condition.as_str());
-    let mut events = Vec::new();
-    for open in risks {
-        let mut shown = event::risk::shown_again(open, None, now);
+    let mut events: Vec<NewEvent> =
+        carried.muted.iter().filter_map(|it| event::risk::resolved(it, now)).collect();
+    for (open, why) in &carried.returned {
+        let mut shown = event::risk::shown_again(open, *why, now);
         if is_announced(open) {
             shown.truncate(1);
         }

@@ -12,11 +12,14 @@ use crate::connect::reading::{Group, Judged, JudgedStatus};
 use crate::engine::asset::Seen;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{N_FAILING_MAX, Observation, Subject, subject_hash};
+use crate::engine::memory::{Extent, Memory};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
-use crate::import::fold::Folded;
+use crate::import::fold::{Folded, SubjectOutcomes};
 use crate::store::per_client::roster::ListKind;
 
+/// What the catalog calls all tools that are read by a mapping.
+const MAPPING: &str = "mapping";
 /// What the records of runs say instead of a file's format.
 const FORMAT: &str = "connection";
 
@@ -57,6 +60,7 @@ impl RunLabel<'_> {
             n_records: (observations.len() + assets.len()) as u64,
             observations,
             assets,
+            outcomes: SubjectOutcomes::default(),
             silent: Vec::new(),
             skipped: BTreeMap::new(),
             scopes: groups.iter().map(|it| it.scope.clone()).collect(),
@@ -66,7 +70,8 @@ impl RunLabel<'_> {
         };
         let mut intake = Intake { run, ..Intake::of(new, folded) };
         intake.import.complete = complete;
-        intake
+        // A list that shrank was doubted before.
+        intake.speaking_of(if complete { Extent::All } else { Extent::Counted })
     }
 
     /// What a group says that lists accounts, apps or assets.
@@ -118,6 +123,14 @@ impl RunLabel<'_> {
         groups.iter().flat_map(of_group).collect()
     }
 
+    /// The facets that a mapping of a tool shows. What other connections show is in the catalog under their names.
+    fn facets(self, catalog: &Catalog, control: usize) -> Vec<String> {
+        let sources = &catalog.shown_by_sources;
+        let shown = sources.get(MAPPING).filter(|_| !sources.contains_key(self.source));
+        let shown = shown.and_then(|it| it.get(&control)).into_iter().flat_map(|it| it.iter());
+        shown.map(|it| catalog.controls[control].facets[it].name.clone()).collect()
+    }
+
     /// `None`: it is not a fact about the control.
     fn observation(
         self,
@@ -147,6 +160,9 @@ impl RunLabel<'_> {
             findings: Some(it.findings),
             remediation: None,
             failing,
+            memory: Memory::default(),
+            facets: self.facets(catalog, control),
+            platform: None,
         })
     }
 }

@@ -4,7 +4,7 @@ use super::registry::Turn;
 use crate::app::App;
 use crate::app::intake::derived;
 use crate::auth::caller::Caller;
-use crate::connect::reading::{Group, Judged, Reading};
+use crate::connect::reading::{Group, Judged, Reading, Sight};
 use crate::engine::fact::{ControlVerdict, DERIVED_CHECK, Status};
 use crate::engine::identity;
 use crate::error::{Error, Result};
@@ -71,7 +71,12 @@ impl Foreseen {
         Self {
             control: it.control,
             check: it.check.clone(),
-            status: it.verdict().and_then(|it| it.status(false)).unwrap_or(Status::NotApplicable),
+            status: match (it.sight, it.verdict()) {
+                (Sight::Facets, _) => Status::Partial,
+                (Sight::Whole | Sight::Short, verdict) => {
+                    verdict.and_then(|it| it.status(false)).unwrap_or(Status::NotApplicable)
+                }
+            },
             findings: it.findings.clone(),
         }
     }

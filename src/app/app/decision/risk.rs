@@ -6,6 +6,7 @@ use crate::app::assessment::condition;
 use crate::app::assessment::log::{self, Entry};
 use crate::app::assessment::risk::covers;
 use crate::app::event;
+use crate::app::event::risk::Return;
 use crate::app::input::{require_future, require_length, require_name, require_text};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
@@ -106,7 +107,8 @@ impl App {
             refer(batch, open.id, &references)?;
             let (until, reason, by) = (new.until, new.reason.clone(), new.by.by.clone());
             let severity = open.risk.severity;
-            let accepted = Acceptance { until, reason, by, at: now, severity };
+            let extent = Some(open.risk.extent);
+            let accepted = Acceptance { until, reason, by, at: now, severity, extent };
             let (content, wording) = (log::of_acceptance(&accepted), log::risk_wording(&open));
             log::state(batch, now, entry.clone(), Some(&wording), content)?;
             set_acceptance(batch, &mut open, Some(accepted), &entry.author.account, now)?;
@@ -162,7 +164,9 @@ impl App {
             let Some(condition) = condition.clone() else { return Ok(()) };
             let mut open = find(batch, &(id, condition))?;
             let accepted = standing.as_ref().and_then(log::acceptance_of);
-            let accepted = accepted.filter(|it| covers(it, open.risk.severity, now));
+            let accepted = accepted.filter(|it| covers(it, &open.risk, now));
+            let extent = Some(open.risk.extent);
+            let accepted = accepted.map(|it| Acceptance { extent, ..it });
             set_acceptance(batch, &mut open, accepted, &entry.author.account, now)
         };
         rows.write(write).await
@@ -193,23 +197,24 @@ fn set_acceptance(
     by: &str,
     now: Time,
 ) -> Result<()> {
-    let was_accepted = open.accepted.is_some();
+    let (was_accepted, was_shown) = (open.accepted.is_some(), open.is_shown());
     let until = accepted.as_ref().map(|it| it.until);
     open.accepted = accepted;
-    if was_accepted && until.is_none() {
+    let is_shown_again = was_accepted && open.is_shown();
+    if is_shown_again {
         open.occurrence += 1;
     }
     batch.put_risk(open)?;
     match until {
         Some(until) => {
-            if !was_accepted && let Some(event) = event::risk::resolved(open, now) {
+            if was_shown && let Some(event) = event::risk::resolved(open, now) {
                 event.add(batch)?;
                 event::summary::close_one(batch, event.key(), now)?;
             }
             batch.hasten_due(until)?;
         }
-        None if was_accepted => {
-            for event in event::risk::shown_again(open, Some(by), now) {
+        None if is_shown_again => {
+            for event in event::risk::shown_again(open, Return::EndedBy(by), now) {
                 event.add(batch)?;
             }
         }

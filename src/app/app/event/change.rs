@@ -28,7 +28,7 @@ pub fn events(
     now: Time,
 ) -> (PostureChange, Vec<NewEvent>) {
     // Nothing more is announced of an accepted risk.
-    let shown = risks.iter().filter(|it| it.accepted.is_none());
+    let shown = risks.iter().filter(|it| !it.is_accepted());
     let risks: HashMap<&str, &OpenRisk> =
         shown.map(|it| (it.risk.condition.as_str(), it)).collect();
     let mut moved = PostureChange::default();

@@ -73,6 +73,21 @@ pub struct RiskItemCreated<'a> {
     /// Who ended its acceptance before its time. Absent if nobody did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acceptance_ended_by: Option<&'a str>,
+    /// `acceptance_exceeded`: it got clearly worse than what was accepted. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["acceptance_exceeded"]))]
+    pub cause: Option<&'static str>,
+}
+
+/// Why a risk is shown again.
+#[derive(Clone, Copy, Debug)]
+pub enum Return<'a> {
+    /// What kept it from being shown is over.
+    Ended,
+    /// Somebody ended its acceptance.
+    EndedBy(&'a str),
+    /// It got worse than what was accepted.
+    Exceeded,
 }
 
 impl EventBody for RiskItemCreated<'_> {
@@ -112,7 +127,7 @@ pub struct RiskItemResolved<'a> {
     risk: RiskFields<'a>,
     #[schemars(extend("enum" = ["fixed", "accepted", "scoped_out", "gone"]))]
     pub resolution: &'static str,
-    /// Present when the risk was accepted.
+    /// Present when a person accepted the risk. What is muted at its source is accepted there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acceptance: Option<AcceptanceFields<'a>>,
 }
@@ -141,11 +156,16 @@ impl EventBody for RiskItemResolved<'_> {
 
 #[must_use]
 pub fn created(open: &OpenRisk, now: Time) -> NewEvent {
-    created_again(open, None, now)
+    created_again(open, Return::Ended, now)
 }
 
-fn created_again(open: &OpenRisk, acceptance_ended_by: Option<&str>, now: Time) -> NewEvent {
-    let body = RiskItemCreated { risk: RiskFields::of(open), acceptance_ended_by };
+fn created_again(open: &OpenRisk, why: Return<'_>, now: Time) -> NewEvent {
+    let (acceptance_ended_by, cause) = match why {
+        Return::Ended => (None, None),
+        Return::EndedBy(by) => (Some(by), None),
+        Return::Exceeded => (None, Some("acceptance_exceeded")),
+    };
+    let body = RiskItemCreated { risk: RiskFields::of(open), acceptance_ended_by, cause };
     NewEvent::new(&body, now).opened_at(open.opened_at)
 }
 
@@ -163,10 +183,10 @@ pub fn current(open: &OpenRisk, now: Time) -> NewEvent {
 /// `None` for a risk that is open.
 #[must_use]
 pub fn resolved(open: &OpenRisk, now: Time) -> Option<NewEvent> {
-    let resolution = match (&open.closed, &open.accepted) {
-        (Some(closed), _) => closed.resolution,
-        (None, Some(_)) => Resolution::Accepted,
-        (None, None) => return None,
+    let resolution = match &open.closed {
+        Some(closed) => closed.resolution,
+        None if open.is_accepted() => Resolution::Accepted,
+        None => return None,
     };
     let acceptance = open.accepted.as_ref().filter(|_| open.closed.is_none());
     let body = RiskItemResolved {
@@ -181,11 +201,10 @@ pub fn resolved(open: &OpenRisk, now: Time) -> Option<NewEvent> {
     Some(NewEvent::new(&body, now).opened_at(open.opened_at))
 }
 
-/// What is announced of a risk that is shown again: that it is there, and that it is critical, if it is. `by`: who ended its
-/// acceptance before its time, if anybody.
+/// What is announced of a risk that is shown again: that it is there, and that it is critical, if it is.
 #[must_use]
-pub fn shown_again(open: &OpenRisk, by: Option<&str>, now: Time) -> Vec<NewEvent> {
-    let mut events = vec![created_again(open, by, now)];
+pub fn shown_again(open: &OpenRisk, why: Return<'_>, now: Time) -> Vec<NewEvent> {
+    let mut events = vec![created_again(open, why, now)];
     if open.risk.severity == Severity::Critical {
         events.push(critical(open, now));
     }

@@ -59,7 +59,8 @@ pub(super) fn decide(
         batch.put_import_age(id, &plan.age)?;
     }
     let n_retired = counts.n_retired;
-    let outcome = IntakeOutcome { import, age, announced, moved: plan.moved.clone(), n_retired };
+    let (moved, n_adjusted) = (plan.moved.clone(), intake.n_adjusted);
+    let outcome = IntakeOutcome { import, age, announced, moved, n_retired, n_adjusted };
     if let Some(it) = &intake.idempotent {
         batch.put_answer(&it.key, &it.answer(&outcome, now))?;
     }

@@ -7,6 +7,7 @@ use crate::engine::fact::{
 };
 use crate::engine::identity::leaver::{self, DEPROVISIONED};
 use crate::engine::identity::{self, Identity};
+use crate::engine::memory::Memory;
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::ImportId;
@@ -108,6 +109,9 @@ pub(super) fn observation(
         findings: None,
         remediation: None,
         failing: Vec::new(),
+        memory: Memory::default(),
+        facets: Vec::new(),
+        platform: None,
     })
 }
 

@@ -19,6 +19,7 @@ use crate::blocking::Cancellation;
 use crate::clock::Time;
 use crate::engine::control::valid_until;
 use crate::engine::fact::Observation;
+use crate::engine::memory::Extent;
 use crate::engine::vulnerability::SCAN_DAYS;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
@@ -486,5 +487,11 @@ fn intake(
         ..Intake::of(run, folded)
     };
     intake.import.complete = is_complete;
-    Ok(intake)
+    intake.extent_if_held = Extent::Named;
+    // A check of a host is about the host itself.
+    Ok(match (format.is_about_hosts(), is_complete) {
+        (true, _) => intake,
+        (false, true) => intake.speaking_of(Extent::Complete),
+        (false, false) => intake.speaking_of(Extent::Named),
+    })
 }

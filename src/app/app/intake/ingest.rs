@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::remember::remember;
 use super::run::{Course, Discovery, Intake, IntakeOutcome, IntakePlan};
 use super::{apply, roster};
 use crate::app::assessment::assess;
@@ -193,9 +194,13 @@ impl App {
                 intake.shrinking,
             )?;
             lists.restore_reads(snapshot, &intake.import, &intake.retracted_reads, &seen.reads)?;
+            let (remembering, corrected) =
+                remember(snapshot, &intake, &seen, &lists.complete_reads)?;
+            lists.corrected.replaced.extend(corrected);
             let present = present(&intake.observations, &lists.complete_reads);
             let derived = lists.observations.iter().chain(&present);
-            let seen = seen_with(snapshot, seen, &intake, derived, &lists)?;
+            let observed = remembering.all(&intake).chain(derived);
+            let seen = seen_with(snapshot, seen, &intake, observed, &lists)?;
             let mut statements = Statements::read(snapshot, &subject.catalog)?;
             let register = evidence::register(snapshot, &subject.catalog)?;
             lists.evidence = evidence::entries(&register, source, &intake.evidence, now)?;
@@ -206,7 +211,8 @@ impl App {
             let assessment =
                 assess::plan(snapshot, &subject, &seen, &statements, conditions, &cause, now)?;
             let assessed = (assessment, &**catalog);
-            IntakePlan::of(snapshot, intake, assessed, lists, present, &baseline, now)
+            let observed = (intake, remembering);
+            IntakePlan::of(snapshot, observed, assessed, lists, present, &baseline, now)
         })
         .await
     }
@@ -250,11 +256,13 @@ fn leavers_for(rows: &ClientSnapshot, intake: &Intake) -> Result<Leavers> {
 }
 
 /// Returns what was seen of the client, including what the intake adds and derives, without what it retracts.
+///
+/// `added`: its observations, and what is derived.
 fn seen_with<'a>(
     rows: &ClientSnapshot,
     SourceFacts { mut observations, mut reads }: SourceFacts,
     intake: &'a Intake,
-    derived: impl Iterator<Item = &'a Observation>,
+    added: impl Iterator<Item = &'a Observation>,
     lists: &'a ListsPlan,
 ) -> Result<SourceFacts> {
     let corrected: HashSet<ObservationKey> = lists.corrected.keys().collect();
@@ -271,7 +279,7 @@ fn seen_with<'a>(
         reads = rows.list_stored_reads()?; // Older ones count again.
         reads.retain(|it| it.import != intake.import.id);
     }
-    let added = intake.observations.iter().chain(derived).chain(&lists.corrected.replaced);
+    let added = added.chain(&lists.corrected.replaced);
     observations.extend(added.cloned());
     reads.extend(lists.complete_reads.iter().cloned());
     Ok(SourceFacts { observations, reads: split_by_age(reads).0 })

@@ -13,6 +13,8 @@ use crate::store::per_client::roster::ListKind;
 
 /// What one run may have.
 pub const N_RUN_OBSERVATIONS_MAX: usize = 50_000;
+/// Of all its observations.
+pub const N_RUN_SUBJECTS_MAX: usize = 50_000;
 pub const N_RUN_IDENTITIES_MAX: usize = 50_000;
 pub const N_RUN_APPS_MAX: usize = 20_000;
 pub const N_RUN_ASSETS_MAX: usize = 200_000;

@@ -2,16 +2,14 @@
 
 mod announce;
 mod apply;
-mod body;
 pub mod count;
 pub(super) mod derived;
-mod field;
 pub mod file;
 pub mod ingest;
 pub mod limit;
 pub mod list;
-mod listed;
 pub mod push;
+mod remember;
 pub mod room;
 pub mod roster;
 pub mod run;

@@ -1,6 +1,6 @@
 //! One run of a source: what it brings, what it will write, and what it changed.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::step::{N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, n_rows};
@@ -15,10 +15,11 @@ use crate::engine::asset::Seen;
 use crate::engine::catalog::Catalog;
 use crate::engine::control::valid_until;
 use crate::engine::fact::{CompleteRead, Observation};
+use crate::engine::memory::Extent;
 use crate::engine::vulnerability::SystemScan;
 use crate::error::Result;
 use crate::id::ImportId;
-use crate::import::fold::Folded;
+use crate::import::fold::{Folded, SubjectOutcomes};
 use crate::store::ClientSnapshot;
 use crate::store::global::answer::{Answer, AnswerKey};
 use crate::store::per_client::evidence::Evidence;
@@ -36,9 +37,15 @@ pub struct Intake {
     pub import: Import,
     /// How current it is. How many of its facts are too old is filled in later.
     pub age: ImportAge,
+    /// How many of its observations end earlier than it says.
+    pub n_adjusted: u32,
     /// All scopes of the run. The record keeps the first [`N_SCOPES_KEPT`].
     pub scopes: Vec<String>,
     pub observations: Vec<Observation>,
+    /// What the checks of a file came to for each subject.
+    pub outcomes: SubjectOutcomes,
+    /// Of which subjects the observations of a complete run speak that is not believed.
+    pub extent_if_held: Extent,
     pub retracted: Vec<ObservationKey>,
     pub retracted_reads: Vec<CompleteRead>,
     /// Who undoes it, and why. `None`: it is a run.
@@ -97,9 +104,9 @@ impl Intake {
             complete: false,
             retracted_at: None,
         };
-        let Folded { scopes, observations, assets, scans, file_observed_at, .. } = folded;
+        let Folded { scopes, observations, outcomes, assets, scans, file_observed_at, .. } = folded;
         let age = ImportAge { file_observed_at, ..ImportAge::default() };
-        Self { age, scopes, observations, assets, scans, ..Self::empty(import, at) }
+        Self { age, scopes, observations, outcomes, assets, scans, ..Self::empty(import, at) }
     }
 
     /// Makes the intake that retracts the observations and complete reads of an earlier run.
@@ -118,8 +125,11 @@ impl Intake {
         Self {
             import,
             age: ImportAge::default(),
+            n_adjusted: 0,
             scopes: Vec::new(),
             observations: Vec::new(),
+            outcomes: SubjectOutcomes::default(),
+            extent_if_held: Extent::Counted,
             retracted: Vec::new(),
             retracted_reads: Vec::new(),
             undone: None,
@@ -135,6 +145,15 @@ impl Intake {
         }
     }
 
+    /// Says of which subjects each observation speaks.
+    #[must_use]
+    pub fn speaking_of(mut self, extent: Extent) -> Self {
+        for it in &mut self.observations {
+            it.memory.extent = extent;
+        }
+        self
+    }
+
     /// Returns true if it retracts an earlier run.
     pub(super) fn is_undoing(&self) -> bool {
         self.import.retracted_at.is_some()
@@ -147,9 +166,26 @@ impl Intake {
     }
 }
 
+/// The observations of a run that remember earlier ones, by their place in the run.
+#[derive(Default)]
+pub(super) struct Remembering(HashMap<usize, Observation>);
+
+impl Remembering {
+    pub(super) const fn of(by_place: HashMap<usize, Observation>) -> Self {
+        Self(by_place)
+    }
+
+    /// The observations of the run.
+    pub(super) fn all<'a>(&'a self, intake: &'a Intake) -> impl Iterator<Item = &'a Observation> {
+        let observations = intake.observations.iter().enumerate();
+        observations.map(|(at, it)| self.0.get(&at).unwrap_or(it))
+    }
+}
+
 /// Everything that a run writes.
 pub(super) struct IntakePlan {
     pub intake: Arc<Intake>,
+    remembering: Remembering,
     /// The run, as it will be stored.
     pub import: Import,
     pub age: ImportAge,
@@ -198,7 +234,7 @@ impl Course {
 impl IntakePlan {
     pub(super) fn of(
         rows: &ClientSnapshot,
-        intake: Arc<Intake>,
+        (intake, remembering): (Arc<Intake>, Remembering),
         (assessment, catalog): (AssessmentPlan, &Catalog),
         mut lists: ListsPlan,
         present: Vec<Observation>,
@@ -242,6 +278,7 @@ impl IntakePlan {
         let course = Course::of(&intake, n_added, &steps);
         Ok(Self {
             intake,
+            remembering,
             import,
             age,
             assessment,
@@ -267,7 +304,7 @@ impl IntakePlan {
 
     /// Everything that is added to the log of observations.
     pub(super) fn observations(&self) -> impl Iterator<Item = &Observation> {
-        self.intake.observations.iter().chain(&self.derived)
+        self.remembering.all(&self.intake).chain(&self.derived)
     }
 
     pub(super) fn n_observations(&self) -> usize {
@@ -312,6 +349,8 @@ pub struct IntakeOutcome {
     /// How each list changed.
     pub moved: BTreeMap<ListKind, Moved>,
     pub n_retired: u32,
+    /// How many observations end earlier than the run says.
+    pub n_adjusted: u32,
 }
 
 /// Returns how current a run is, with how many of its facts are too old to count.

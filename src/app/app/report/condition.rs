@@ -88,7 +88,7 @@ fn open(rows: &ClientSnapshot, part: Part<'_>) -> Result<Vec<Open>> {
         (open, event.referenced())
     };
     rows.visit_risks(|it| {
-        if it.closed.is_none() && it.accepted.is_none() {
+        if it.is_shown() {
             first.offer(&event::risk::key(it.id), || {
                 of_event(&event::risk::current(&it, it.opened_at), it.opened_at, it.occurrence)
             });

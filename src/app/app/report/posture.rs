@@ -41,7 +41,7 @@ pub fn page_risks(
     cut: Cut,
 ) -> Result<Page<OpenRisk>> {
     page_open_risks(rows, cut, RiskOrder::Score, |it| {
-        it.accepted.is_none() && severity.is_none_or(|wanted| it.risk.severity == wanted)
+        !it.is_accepted() && severity.is_none_or(|wanted| it.risk.severity == wanted)
     })
 }
 

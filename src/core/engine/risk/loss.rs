@@ -2,9 +2,9 @@
 //!
 //! The expected loss is `base x (1 + 5 S / (S + 4))`, where S is the sum of the points of the open risks of controls.
 
+use crate::engine::evidence::fraction::Share;
 use crate::engine::posture::ExpectedLoss;
 use crate::engine::severity::Severity;
-use crate::engine::share::Share;
 
 /// One point: a critical control of which nothing passes.
 const POINT: u64 = 100 * Share::MILLION;

@@ -9,12 +9,13 @@ pub use self::loss::rounded;
 use self::loss::{Loss, Points};
 use super::catalog::{Catalog, Control};
 use super::control::{AssessedControl, Gap, UNMAPPED_AGE_DAYS};
-use super::current::{Current, EvidenceClaim};
+use super::evidence::current::{Current, EvidenceClaim};
+use super::evidence::fraction::Share;
+use super::evidence::share::Sum;
 use super::finding;
 use super::horizon::Horizon;
-use super::posture::{ExpectedLoss, Risk, SourceType};
-use super::share::{Share, Sum};
-use crate::engine::fact::Subject;
+use super::posture::{ExpectedLoss, Risk, RiskExtent, SourceType};
+use crate::engine::fact::{Status, Subject};
 use crate::engine::severity::Severity;
 
 /// Divides the description of a risk that no control is mapped to: what was found, and the remediation. `None`: the
@@ -120,7 +121,7 @@ fn open_gaps<'c, 'a>(
 }
 
 fn points(control: &Control, gap: &Gap<'_>) -> Points {
-    Points::of(control.severity, gap.share, gap.seen.is_critical)
+    Points::of(control.severity, gap.share, gap.seen.is_critical || gap.seen.is_fatal)
 }
 
 /// Highest score first, then by condition.
@@ -146,6 +147,7 @@ fn summaries(rest: &[(&str, Risk)]) -> Vec<Risk> {
             ),
             severity: findings.iter().map(|it| it.severity).max().unwrap_or(worst.severity),
             verified: findings.iter().any(|it| it.verified),
+            is_muted: findings.iter().all(|it| it.is_muted),
             ..worst.clone()
         }
     };
@@ -210,6 +212,13 @@ fn of_control(
         score: risk_score(control.severity, gap.share, gap.seen.is_critical),
         source_type: SourceType::Control,
         verified: gap.is_verified,
+        is_muted: gap.stated.is_none() && gap.failing.iter().all(|it| it.result.is_muted()),
+        extent: RiskExtent {
+            is_not_met: assessed.outcome.status == Status::NonCompliant,
+            is_critical: gap.seen.is_critical,
+            n_failing: gap.seen.n_failing(),
+            permille: permille(gap.share),
+        },
     }
 }
 
@@ -228,7 +237,19 @@ fn of_finding(catalog: &Catalog, claim: EvidenceClaim<'_>, is_verified: bool) ->
         score: risk_score(observation.severity, seen.share(), claim.result.is_critical),
         source_type: SourceType::Finding,
         verified: is_verified,
+        is_muted: claim.result.is_muted(),
+        extent: RiskExtent {
+            is_not_met: claim.result.status == Status::NonCompliant,
+            is_critical: claim.result.is_critical,
+            n_failing: claim.result.failed,
+            permille: permille(seen.share()),
+        },
     }
+}
+
+/// The share that fails, in thousandths.
+fn permille(passing: Share) -> u16 {
+    u16::try_from(passing.rest().times(1_000)).expect("a share is at most the whole")
 }
 
 /// Returns true if what fails is open findings, each of which is a risk already: of the control that its check decides,

@@ -1,7 +1,7 @@
 //! What the policies ask of passwords, and when they lock an account.
 
 use super::policy::{DomainPolicy, PasswordRules, PasswordSettings};
-use crate::connect::reading::{Judged, JudgedStatus};
+use crate::connect::reading::{Judged, JudgedStatus, Sight};
 use crate::engine::fact::failing_line;
 
 const LENGTH_MIN: i64 = 12;
@@ -38,19 +38,15 @@ fn passwords(all: &[Named]) -> Judged {
         }
         (!wrong.is_empty()).then(|| wrong.join(" and "))
     };
-    let (status, findings) = if let Some(failing) = failing(all, wrong) {
+    if let Some(failing) = failing(all, wrong) {
         let advice = "Set a minimum length of 12 and a password history in the Default Domain Policy and in each fine-grained policy. \
                       Reject common passwords with a filter such as Entra Password Protection.";
-        (
-            JudgedStatus::NonCompliant,
-            format!("{failing}\nThe password policy is too weak. {advice}"),
-        )
-    } else {
-        let findings = "Minimum length and password history meet the baseline. Active Directory does not tell whether common passwords \
-                        are rejected. Confirm that a filter such as Entra Password Protection does so on every domain controller.";
-        (JudgedStatus::Partial, findings.to_owned())
-    };
-    Judged::whole("ID-15", "password_policy", status, findings)
+        let findings = format!("{failing}\nThe password policy is too weak. {advice}");
+        return Judged::whole("ID-15", "password_policy", JudgedStatus::NonCompliant, findings);
+    }
+    let findings = "Minimum length and password history meet the baseline. Active Directory does not tell whether common passwords \
+                    are rejected. Confirm that a filter such as Entra Password Protection does so on every domain controller.";
+    Judged::part("ID-15", "password_policy", Sight::Facets, findings)
 }
 
 fn lockout(all: &[Named]) -> Judged {

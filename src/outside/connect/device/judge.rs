@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Antivirus, Device, Fact, Last, patch, support};
 use crate::clock::Time;
-use crate::connect::reading::{Judged, JudgedStatus, Member};
+use crate::connect::reading::{Judged, JudgedStatus, Member, Sight};
 use crate::engine::asset::AssetType;
 
 const S_PER_DAY: i64 = 86_400;
@@ -188,7 +188,7 @@ fn apply(rule: &Rule, devices: &[Device], known: &BTreeSet<Fact>, at: Time) -> O
             "Agents that report to the service: {n_passed}. It cannot tell whether there are computers without one. \
              Compare them with the inventory."
         );
-        return Some(Judged::whole(control, rule.check, JudgedStatus::Partial, findings));
+        return Some(Judged::part(control, rule.check, Sight::Short, findings));
     }
     Judged::population(control, rule.check, judged, rule.what)
 }

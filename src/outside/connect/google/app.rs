@@ -10,8 +10,7 @@ use super::snapshot::Snapshot;
 use super::survey::{Question, Who};
 use super::tenant::{Settings, Tenant};
 use crate::clock::Time;
-use crate::connect::reading::JudgedStatus::Partial;
-use crate::connect::reading::{Judged, Member};
+use crate::connect::reading::{Judged, Member, Sight};
 use crate::engine::identity::AppUse;
 use crate::text::line;
 
@@ -229,7 +228,7 @@ fn judged(
             "{found}, which goes back 180 days. Look at older ones under Security > Access and data control > API \
              controls > Accessed apps."
         );
-        return Some(Judged::whole(control, check, Partial, findings));
+        return Some(Judged::part(control, check, Sight::Short, findings));
     }
     let members = apps.iter().map(|(id, name, passes)| Member { id, name, passes: *passes });
     Judged::population(control, check, members, what)

@@ -3,8 +3,8 @@
 use super::row::{Activity, User};
 use super::tenant::Tenant;
 use crate::clock::Time;
-use crate::connect::reading::Judged;
-use crate::connect::reading::JudgedStatus::{NonCompliant, Partial};
+use crate::connect::reading::JudgedStatus::NonCompliant;
+use crate::connect::reading::{Judged, Sight};
 
 /// Google may be so late with events.
 const DELAY_DAYS: i64 = 3;
@@ -21,14 +21,16 @@ pub(super) fn readable(tenant: &Tenant<'_>) -> Option<Judged> {
     let judged =
         |status, findings: String| Some(Judged::whole("LOG-01", "audit_log", status, findings));
     match (newest("login"), newest("admin")) {
-        (Some(sign_in), Some(change)) => judged(
-            Partial,
+        (Some(sign_in), Some(change)) => Some(Judged::part(
+            "LOG-01",
+            "audit_log",
+            Sight::Facets,
             format!(
                 "Sign-ins (the newest at {sign_in}) and changes by administrators (the newest at {change}) are in the audit \
                  log, with user and time. Google keeps them for 6 months. Attest that this is as agreed, or where they \
                  are kept for longer."
             ),
-        ),
+        )),
         // Where somebody signed in, there must be an event.
         (None, _) => {
             let last = last_sign_in(tenant)?;

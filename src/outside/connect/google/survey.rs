@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::row::User;
 use super::setting::Field;
 use super::tenant::{Place, Settings, Tenant};
-use crate::connect::reading::{Judged, JudgedStatus, Member};
+use crate::connect::reading::{Judged, JudgedStatus, Member, Sight};
 
 /// Findings name so many units or groups.
 const N_NAMED_MAX: usize = 5;
@@ -111,7 +111,7 @@ impl Survey<'_> {
         let findings = format!(
             "The organizational units of all {n} accounts pass.{groups} Check who is in there. {remedy}"
         );
-        Some(Judged::whole(control, check, JudgedStatus::Partial, findings))
+        Some(Judged::part(control, check, Sight::Short, findings))
     }
 
     /// Empty, or a sentence behind a space.

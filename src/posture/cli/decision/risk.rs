@@ -144,6 +144,9 @@ fn list(options: &Config, json: bool, args: &RiskListArgs) -> Result<()> {
 
 /// Whether a risk is accepted, and until when.
 fn state(it: &Value) -> String {
+    if it["acceptance"].is_null() && it["muted"] == true {
+        return "muted at the source".to_owned();
+    }
     if !it["acceptance"].is_null() {
         return format!("accepted until {}", print::end(&it["acceptance"]["until"]));
     }

@@ -15,9 +15,12 @@ use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
-use crate::api::wire::view::{DeciderView, LevelView, MappingRoleView, SeverityView};
+use crate::api::wire::view::{
+    DeciderView, LevelView, MappingRoleView, PopulationView, SeverityView,
+};
 use crate::api::{Group, Web};
 use crate::blocking;
+use crate::engine::catalog::facet::Facet;
 use crate::engine::catalog::{Catalog, ControlCheck};
 use crate::engine::framework::{Framework, FrameworkRow, Level, Mapping};
 use crate::error;
@@ -116,6 +119,20 @@ impl RowView {
     }
 }
 
+/// A part of a control.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Facet")]
+#[serde(rename_all = "camelCase")]
+pub struct FacetView {
+    name: String,
+    /// What is true if it is met.
+    says: String,
+    /// One subject that fails makes the control non-compliant.
+    one_is_enough: bool,
+    /// The checks that look at it, by tool. Some show it only together with others.
+    checks: BTreeMap<String, Vec<String>>,
+}
+
 /// A technical control.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Control")]
@@ -134,6 +151,10 @@ pub struct ControlView {
     platforms: Vec<String>,
     /// How long an observation of the control counts.
     max_age_days: u16,
+    /// Of what each member must be seen.
+    over: PopulationView,
+    /// The parts that no single check sees together: the control is met once all of them are. Empty: it has none.
+    facets: Vec<FacetView>,
     /// The question that a person answers to attest the control.
     question: Null<String>,
     risk: String,
@@ -160,6 +181,13 @@ impl ControlView {
             }
             checks
         };
+        let facet = |(index, it): (usize, &Facet)| FacetView {
+            name: it.name.clone(),
+            says: it.says.clone(),
+            one_is_enough: it.is_any,
+            checks: by_tool(&|it| it.shows.has(index)),
+        };
+        let facets = control.facets.iter().enumerate().map(facet).collect();
         let mut requirements: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for framework in &catalog.frameworks {
             let has = |it: &&FrameworkRow| it.controls.iter().any(|it| it.control == index);
@@ -178,11 +206,13 @@ impl ControlView {
             decided_by: control.decided_by.iter().map(|it| DeciderView(*it)).collect(),
             platforms: control.platforms.clone(),
             max_age_days: control.max_age_days,
+            over: PopulationView(control.over),
+            facets: if control.facets.len() == 1 { Vec::new() } else { facets },
             question: control.question.clone().into(),
             risk: control.risk.clone(),
             remediation: control.remediation.clone(),
             checks: by_tool(&|_| true),
-            gap_checks: by_tool(&|it| it.shows_only_gaps),
+            gap_checks: by_tool(&|it| it.shows.is_empty()),
             checks_min: control.n_checks_min,
             requirements,
         }

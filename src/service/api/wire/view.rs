@@ -17,6 +17,7 @@ use crate::clock::zone::Deadline;
 use crate::engine::asset::{AssetStatus, AssetType};
 use crate::engine::basis::Basis;
 use crate::engine::catalog::Decider;
+use crate::engine::catalog::facet::Population;
 use crate::engine::event::EventKind;
 use crate::engine::fact::Status;
 use crate::engine::framework::{self, FrameworkId, Level};
@@ -370,6 +371,11 @@ word!(
     DecisionWord, Decision, "Decision", Decision::ALL, Decision::as_str
 );
 word!(
+    /// What a control is over. `client`: one thing. `computers`: workstations, servers and virtual machines. `systems`: what has
+    /// an address in a network.
+    PopulationView, Population, "Population", Population::ALL, Population::as_str
+);
+word!(
     /// What can decide a control.
     DeciderView, Decider, "Decider", DECIDERS, Decider::as_str
 );
@@ -452,6 +458,10 @@ word!(
     /// The status of a control as a source reports it.
     ReportedStatusView, &'static str, "ReportedStatus",
     ["compliant", "partial", "non_compliant"], same
+);
+word!(
+    /// What a check came to for one subject. `accepted`: it failed, and is muted or accepted at the source.
+    SubjectOutcomeView, &'static str, "SubjectOutcome", ["passed", "failed", "accepted"], same
 );
 word!(
     /// How a run of a source went. `partial`: it could not read everything.

@@ -1,10 +1,10 @@
 //! A few figures per client. The functions that write a counted row update them in the same transaction, so that a sum over
 //! all clients reads one row of each.
 
-use crate::store::kernel::figure::ClientFigures;
+use crate::store::kernel::figure::{ClientFigures, DeviceFigures};
 use std::ops::ControlFlow;
 
-use crate::engine::asset::{Asset, AssetStatus};
+use crate::engine::asset::{Asset, AssetStatus, AssetType};
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::ClientBatch;
@@ -34,7 +34,7 @@ impl SummaryStep {
 
 impl ClientFigures {
     fn risk(&mut self, open: &OpenRisk, step: SummaryStep) {
-        if open.closed.is_some() || open.accepted.is_some() {
+        if !open.is_shown() {
             return;
         }
         step.take(&mut self.n_risks[open.risk.severity as usize]);
@@ -53,6 +53,17 @@ impl ClientFigures {
         }
         if !asset.is_managed {
             step.take(&mut self.n_unmanaged_assets);
+        }
+        let Some(devices) = &mut self.devices else { return };
+        let is_server = matches!(asset.asset_type, AssetType::Server | AssetType::VirtualMachine);
+        if is_server {
+            step.take(&mut devices.servers);
+        }
+        if is_server || asset.asset_type == AssetType::Workstation {
+            step.take(&mut devices.computers);
+        }
+        if is_addressed(asset) {
+            step.take(&mut devices.addressed);
         }
     }
 
@@ -75,6 +86,19 @@ impl ClientFigures {
     }
 }
 
+/// It is in a network, so that a scan can look at it.
+fn is_addressed(asset: &Asset) -> bool {
+    let is_device = matches!(
+        asset.asset_type,
+        AssetType::Device
+            | AssetType::Server
+            | AssetType::Workstation
+            | AssetType::NetworkDevice
+            | AssetType::VirtualMachine
+    );
+    is_device && (asset.ip.is_some() || asset.hostname.is_some() || asset.mac.is_some())
+}
+
 impl<R: Rows> Transaction<R> {
     /// The figures of all clients that were ever written, by client.
     pub fn list_summaries(&self) -> Result<Vec<(ClientId, ClientFigures)>> {
@@ -92,7 +116,8 @@ impl<R: Rows> ClientTransaction<R> {
     /// The client's figures as of this transaction. They are stored once anything of the client was written.
     pub fn summary(&self) -> Result<ClientFigures> {
         let stored = self.rows.find_row(SUMMARIES, self.client.as_bytes())?;
-        stored.map_or_else(|| self.count_summary(), Ok)
+        let stored: Option<ClientFigures> = stored;
+        stored.filter(|it| it.devices.is_some()).map_or_else(|| self.count_summary(), Ok)
     }
 
     /// Computes the figures from the rows that they count.
@@ -101,6 +126,7 @@ impl<R: Rows> ClientTransaction<R> {
             score: self.find_score()?.map(|it| it.score.overall),
             coverage: self.find_assessed()?.map_or(0, |it| it.coverage),
             exposure: self.find_expected_loss()?.map_or(0, |it| it.exposure()),
+            devices: Some(DeviceFigures::default()),
             ..ClientFigures::default()
         };
         for framework in self.list_frameworks()? {

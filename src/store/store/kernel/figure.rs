@@ -3,9 +3,21 @@
 use bincode::{Decode, Encode};
 
 use crate::engine::framework::FrameworkId;
+use crate::layout::read_by_layout;
+
+/// How many devices a client has, without retired ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct DeviceFigures {
+    /// Workstations, servers and virtual machines.
+    pub computers: u32,
+    /// Servers, and virtual machines.
+    pub servers: u32,
+    /// Devices that have an address or a name in a network.
+    pub addressed: u32,
+}
 
 /// One client in figures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode)]
 pub struct ClientFigures {
     /// 0 to 100. `None`: there is no score yet.
     pub score: Option<u8>,
@@ -30,4 +42,11 @@ pub struct ClientFigures {
     pub n_overdue_tasks: u32,
     pub n_failing_sources: u32,
     pub n_silent_sources: u32,
+    /// `None`: of a release that did not count them.
+    pub devices: Option<DeviceFigures>,
 }
+
+read_by_layout!(ClientFigures {
+    score, coverage, readiness, n_risks, exposure, n_unpriced_risks, n_assets, n_critical_assets, n_unmanaged_assets, n_tasks,
+    n_overdue_tasks, n_failing_sources, n_silent_sources,
+} and then { devices });

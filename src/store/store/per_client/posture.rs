@@ -6,10 +6,13 @@ use bincode::{Decode, Encode};
 
 use crate::clock::Time;
 use crate::engine::framework::{Framework, FrameworkId};
-use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkOutcome, Risk, Score};
+use crate::engine::posture::{
+    ControlOutcome, ExpectedLoss, FrameworkOutcome, Risk, RiskExtent, Score,
+};
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::{RiskId, ScoreId};
+use crate::layout::{Layout, read_by_layout};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::per_client::reference::Referenced;
@@ -30,6 +33,7 @@ pub struct ScoreEntry {
 
 /// A risk over time. Its id stays the same while it is open, and if it soon opens again.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[bincode(decode_context = "Layout")]
 pub struct OpenRisk {
     pub id: RiskId,
     pub risk: Risk,
@@ -44,8 +48,22 @@ pub struct OpenRisk {
     pub accepted: Option<Acceptance>,
 }
 
+impl OpenRisk {
+    /// A person accepts it, or it is accepted in the tool that sees it.
+    #[must_use]
+    pub const fn is_accepted(&self) -> bool {
+        self.accepted.is_some() || self.risk.is_muted
+    }
+
+    /// It is open, and nobody accepts it.
+    #[must_use]
+    pub const fn is_shown(&self) -> bool {
+        self.closed.is_none() && !self.is_accepted()
+    }
+}
+
 /// A person's decision to accept a risk for some time.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode)]
 pub struct Acceptance {
     /// When it expires.
     pub until: Time,
@@ -54,7 +72,11 @@ pub struct Acceptance {
     pub at: Time,
     /// The severity of the risk when it was accepted. A more severe risk is not covered.
     pub severity: Severity,
+    /// How much failed then. `None`: of a release that did not keep it.
+    pub extent: Option<RiskExtent>,
 }
+
+read_by_layout!(Acceptance { until, reason, by, at, severity } and then { extent });
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Closed {

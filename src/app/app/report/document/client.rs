@@ -306,9 +306,19 @@ fn accepted(language: Language, it: &Standing) -> Vec<Block> {
             it.risk.title.clone(),
             severity(language, it.risk.severity).to_owned(),
             said.map_or_else(String::new, |it| date(language, zone, it.until)),
-            said.map_or_else(String::new, |Acceptance { by, reason, .. }| {
-                say!(language, "{by}: {reason}", "{by}\u{a0}: {reason}")
-            }),
+            said.map_or_else(
+                || {
+                    of(
+                        language,
+                        "Muted in the tool that sees it",
+                        "Masqué dans l’outil qui le voit",
+                    )
+                    .to_owned()
+                },
+                |Acceptance { by, reason, .. }| {
+                    say!(language, "{by}: {reason}", "{by}\u{a0}: {reason}")
+                },
+            ),
         ]
     };
     let table = Table {

@@ -197,7 +197,7 @@ impl App {
         let mut n_risks = [0; 4];
         rows.visit_risks(|it| {
             count_risk(&it, since, &mut quarter);
-            if it.closed.is_none() && it.accepted.is_none() {
+            if it.is_shown() {
                 let place = Severity::ALL.iter().position(|severity| *severity == it.risk.severity);
                 n_risks[place.expect("every severity is among all")] += 1;
             }
@@ -206,8 +206,7 @@ impl App {
         quarter.requirements = requirements(&frameworks, changes);
         let cut = Cut { limit: N_RISKS_NAMED, offset: 0 };
         let mut risks = page_risks(rows, None, cut)?.items;
-        let is_accepted = |it: &OpenRisk| it.accepted.is_some();
-        let mut accepted = page_open_risks(rows, cut, RiskOrder::Score, is_accepted)?;
+        let mut accepted = page_open_risks(rows, cut, RiskOrder::Score, OpenRisk::is_accepted)?;
         for it in risks.iter_mut().chain(&mut accepted.items) {
             it.risk.title = wording::risk(language, &report.catalog, &it.risk);
         }

@@ -6,8 +6,8 @@ use super::admin::user_name;
 use super::conditional_access::{Demand, Excluded, Match, matches};
 use crate::clock::Time;
 use crate::connect::m365::tenant::Tenant;
-use crate::connect::reading::Judged;
-use crate::connect::reading::JudgedStatus::{NonCompliant, Partial};
+use crate::connect::reading::JudgedStatus::NonCompliant;
+use crate::connect::reading::{Judged, Sight};
 
 /// Policies that can lock everyone out.
 fn policies(tenant: &Tenant) -> Option<Vec<Match<'_>>> {
@@ -62,7 +62,8 @@ pub(super) fn exist(tenant: &Tenant, _: Time) -> Option<Judged> {
             let says = "are left out of every policy that can lock all users out";
             let advice =
                 "Attest that their sign-ins raise an alert, and when they were last tested.";
-            (Partial, format!("{named} {says}. {advice}"))
+            let findings = format!("{named} {says}. {advice}");
+            return Some(Judged::part("ID-18", "emergency_accounts", Sight::Facets, findings));
         }
     };
     Some(Judged::whole("ID-18", "emergency_accounts", status, findings))

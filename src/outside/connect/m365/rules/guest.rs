@@ -4,8 +4,8 @@ use super::admin::user_name;
 use super::people::{is_guest, last_sign_in};
 use crate::clock::Time;
 use crate::connect::m365::tenant::{Moment, Tenant};
-use crate::connect::reading::JudgedStatus::{Compliant, NonCompliant, NotApplicable, Partial};
-use crate::connect::reading::{Judged, Member};
+use crate::connect::reading::JudgedStatus::{Compliant, NonCompliant, NotApplicable};
+use crate::connect::reading::{Judged, Member, Sight};
 use crate::engine::identity::LastSignIn;
 
 const DORMANT_DAYS: i64 = 90;
@@ -39,7 +39,7 @@ pub(super) fn in_use(tenant: &Tenant, at: Time) -> Option<Judged> {
             "All {} guests have signed in within {DORMANT_DAYS} days. Attest when each was last confirmed as still needed.",
             members.len()
         );
-        return Some(Judged::whole(control, check, Partial, findings));
+        return Some(Judged::part(control, check, Sight::Facets, findings));
     }
     let what = "They have not signed in for 90 days. Ask whoever invited each of them, and remove those that are no longer needed.";
     Judged::population(control, check, members, what)

@@ -2,8 +2,8 @@
 
 use crate::clock::Time;
 use crate::connect::m365::tenant::{Domain, Field, Tenant};
-use crate::connect::reading::Judged;
-use crate::connect::reading::JudgedStatus::{NonCompliant, Partial};
+use crate::connect::reading::JudgedStatus::NonCompliant;
+use crate::connect::reading::{Judged, Sight};
 use crate::engine::fact::failing_line;
 
 /// In days: what Entra writes for passwords that do not expire.
@@ -50,14 +50,13 @@ pub(super) fn never_expire(tenant: &Tenant) -> Option<bool> {
 /// ID-15. Entra asks for 8 characters, and this cannot be changed, so it is partly met at most.
 pub(super) fn policy(tenant: &Tenant, _: Time) -> Option<Judged> {
     let found = expiring(tenant)?;
-    let (status, findings) = if found.is_empty() {
+    if found.is_empty() {
         let findings = "Passwords do not expire, and Entra rejects common ones. But it accepts 8 characters, and this cannot be changed. \
                         Attest what else makes passwords longer.";
-        (Partial, findings.to_owned())
-    } else {
-        let named = failing_line(&found, found.len());
-        let advice = "Entra rejects common passwords, so set them to never expire.";
-        (NonCompliant, format!("Passwords expire for no reason in {named}. {advice}"))
-    };
-    Some(Judged::whole("ID-15", "password_expiry", status, findings))
+        return Some(Judged::part("ID-15", "password_expiry", Sight::Facets, findings));
+    }
+    let named = failing_line(&found, found.len());
+    let advice = "Entra rejects common passwords, so set them to never expire.";
+    let findings = format!("Passwords expire for no reason in {named}. {advice}");
+    Some(Judged::whole("ID-15", "password_expiry", NonCompliant, findings))
 }

@@ -2,8 +2,8 @@
 
 use crate::clock::Time;
 use crate::connect::m365::tenant::{Moment, Tenant};
-use crate::connect::reading::JudgedStatus::{Compliant, NonCompliant, NotApplicable, Partial};
-use crate::connect::reading::{Judged, Member};
+use crate::connect::reading::JudgedStatus::{Compliant, NonCompliant, NotApplicable};
+use crate::connect::reading::{Judged, Member, Sight};
 
 /// An audit log without an event for longer is not read as it is.
 const QUIET_DAYS_MAX: i64 = 30;
@@ -75,5 +75,5 @@ pub(super) fn audit_log(tenant: &Tenant, at: Time) -> Option<Judged> {
         "The directory's audit log can be read; its newest event is of {newest}. Entra keeps it for 7 or 30 days. Attest where it is \
          kept for longer."
     );
-    Some(Judged::whole("LOG-01", "directory_audit_log", Partial, findings))
+    Some(Judged::part("LOG-01", "directory_audit_log", Sight::Facets, findings))
 }

@@ -8,7 +8,7 @@ use crate::connect::m365::tenant::{Moment, Policy, Tenant};
 use crate::connect::reading::JudgedStatus::{
     self, Compliant, NonCompliant, NotApplicable, Partial,
 };
-use crate::connect::reading::{Judged, Member};
+use crate::connect::reading::{Judged, Member, Sight};
 
 /// Longer than this, a policy is not being tried.
 const REPORT_ONLY_DAYS_MAX: i64 = 30;
@@ -111,13 +111,16 @@ pub(super) fn token_theft(tenant: &Tenant, _: Time) -> Option<Judged> {
     let codes = standing(tenant, &[Demand::DeviceCodeBlocked])?;
     let transfer = standing(tenant, &[Demand::TransferBlocked])?;
     let status = both(half(&codes)?, half(&transfer)?);
-    let status = if status == Compliant { Partial } else { status };
     let findings = format!(
         "{} {} Whether sign-ins are bound to devices was not read: require token protection.",
         sentence(&codes, "blocks device code sign-in"),
         sentence(&transfer, "blocks the transfer of sign-ins")
     );
-    Some(Judged::whole("ID-39", "authentication_flows", status, findings))
+    Some(if status == Compliant {
+        Judged::part("ID-39", "authentication_flows", Sight::Facets, findings)
+    } else {
+        Judged::whole("ID-39", "authentication_flows", status, findings)
+    })
 }
 
 /// ID-16.

@@ -46,8 +46,10 @@ pub struct ObservationView {
     unseen: Null<u32>,
     /// Null: the source counts subjects.
     status: Null<StatusView>,
-    /// Failing subjects that are muted at the source. They do not count.
+    /// How many of those that failed are muted at the source: they did not pass, and are accepted there.
     accepted: u32,
+    /// How many of those that failed only earlier runs saw: the newest did not look at them.
+    carried: u32,
     severity: SeverityView,
     /// What was found. The first line names failing subjects.
     findings: Null<String>,
@@ -88,6 +90,7 @@ impl ObservationView {
             unseen: counts.map(|it| it.2).into(),
             status: status.map(StatusView).into(),
             accepted: it.accepted,
+            carried: it.memory.n_carried,
             severity: SeverityView(it.severity),
             findings: it.findings.into(),
             remediation: it.remediation.into(),

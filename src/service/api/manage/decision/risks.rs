@@ -53,8 +53,10 @@ pub struct ManagedRiskView {
     opened_at: When,
     /// False if the evidence for it has expired.
     verified: bool,
-    /// Null: the risk is not accepted.
+    /// Null: nobody accepted the risk.
     acceptance: Null<AcceptanceView>,
+    /// Everything that fails is muted at its source, such as an assessor's list of exceptions: the risk counts as accepted.
+    muted: bool,
     /// What the risk is called in other systems, for example its ticket.
     external_references: Vec<ReferenceView>,
 }
@@ -94,6 +96,7 @@ impl ManagedRiskView {
             opened_at: When(opened_at),
             verified: risk.verified,
             acceptance: accepted.map(AcceptanceView::of).into(),
+            muted: risk.is_muted,
             external_references: ReferenceView::all(references),
         }
     }
@@ -186,7 +189,7 @@ impl ManagedRisks {
             param::word("order", order.0.as_ref())?.map_or_else(RiskOrder::default, |it| it.0);
         let is_wanted = move |it: &OpenRisk| {
             param::is_asked(&severities, &SeverityView(it.risk.severity))
-                && accepted.is_none_or(|wanted| wanted == it.accepted.is_some())
+                && accepted.is_none_or(|wanted| wanted == it.is_accepted())
         };
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;

@@ -58,6 +58,9 @@ pub struct FactsOutcomeView {
     observations: u32,
     /// There were far fewer checks than before, and the observations were treated as partial.
     observations_held: bool,
+    /// How many observations end earlier than `validUntil` says: nothing counts for longer than four times the maximum age of
+    /// its control, or 400 days.
+    adjusted: u32,
     assets_added: u32,
     assets_updated: u32,
     assets_retired: u32,
@@ -74,6 +77,7 @@ impl FactsOutcomeView {
             import_id: Uid::of(outcome.import.id.as_bytes()),
             observations: outcome.import.n_facts,
             observations_held: moved(ListKind::Observations).is_held,
+            adjusted: outcome.n_adjusted,
             assets_added: outcome.import.n_assets_new,
             assets_updated: outcome.import.n_assets_updated,
             assets_retired: outcome.n_retired,
@@ -126,7 +130,10 @@ impl ManagedFacts {
             }
             let digest = Sha256::digest(bytes).into();
             let (file_name, by) = (String::new(), caller.name());
-            app.check_push(client, Push { body: facts, file_name, digest, by, once })
+            app.check_push(
+                client,
+                Push { body: facts, file_name, digest, by, once, is_file: false },
+            )
         };
         let push = received.read_with(&web.app, read).await?;
         Ok(match web.app.push_facts(&rows, push).await? {

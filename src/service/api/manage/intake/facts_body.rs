@@ -8,7 +8,9 @@ use serde::Deserialize;
 use crate::api::wire::body::{example, present};
 use crate::api::wire::input::Sha256Text;
 use crate::api::wire::reply::Null;
-use crate::api::wire::view::{AssetTypeView, ReportedStatusView, SyncStatusView, When};
+use crate::api::wire::view::{
+    AssetTypeView, ReportedStatusView, SubjectOutcomeView, SyncStatusView, When,
+};
 
 /// What one run of a source reports about a client. Everything except the source may be absent. An absent list says
 /// nothing.
@@ -71,12 +73,44 @@ pub struct FactsObservationDoc {
     failed: Null<u32>,
     #[serde(default)]
     total: Null<u32>,
+    /// The only part of the control that was looked at: the name of a facet. Default: all of them, unless `check` is given.
+    #[serde(default)]
+    facet: Null<String>,
+    /// The platform that was looked at, as the question of the profile is called. Default: the scope says it, as `aws/…`, or
+    /// else all platforms of the client.
+    #[serde(default)]
+    platform: Null<String>,
+    /// What was looked at, one by one, in place of counts: what failed before and is not named still fails. At most 50,000 in a
+    /// body.
+    #[serde(default)]
+    subjects: Null<Vec<FactsSubjectDoc>>,
+    /// All that there is was looked at: what failed before and is missing is gone. Default: false.
+    #[serde(default, deserialize_with = "present")]
+    whole: Option<bool>,
+    /// How many there are. What is missing of them counts as unseen.
+    #[serde(default)]
+    of: Null<u32>,
     #[schemars(length(min = 1, max = 1000))]
     #[serde(default)]
     findings: Null<String>,
     /// Default: as long as observations of the control count.
     #[serde(default)]
     valid_until: Null<When>,
+}
+
+/// Something that a check looked at.
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "FactsSubject")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FactsSubjectDoc {
+    /// The source's own identifier of it. Where it is an asset, its `externalId`.
+    #[schemars(length(min = 1, max = 500))]
+    id: String,
+    /// Default: `id`.
+    #[schemars(length(min = 1, max = 500))]
+    #[serde(default)]
+    name: Null<String>,
+    outcome: SubjectOutcomeView,
 }
 
 /// An account. Null means unknown, never "no".

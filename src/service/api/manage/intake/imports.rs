@@ -427,7 +427,7 @@ async fn import_facts(
         let facts = body::read::<FactsBody>(bytes)?;
         let body = if observed_at == ObservedAt::Now { facts.observed_now() } else { facts };
         let digest = Sha256::digest(bytes).into();
-        app.check_push(client, Push { body, file_name, digest, by, once: None })
+        app.check_push(client, Push { body, file_name, digest, by, once: None, is_file: true })
     };
     let received = Received::OnDisk(upload);
     let push = received.read_with(&web.app, read).await?;

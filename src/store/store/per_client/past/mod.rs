@@ -14,6 +14,7 @@ use crate::clock::Time;
 use crate::engine::fact::Observation;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
+use crate::layout::Layout;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::per_client::fact::key::{ObservationKey, group_key};
@@ -30,6 +31,7 @@ const NUMBER_BYTES: usize = 2;
 
 /// An observation, and when it was made.
 #[derive(Encode, Decode)]
+#[bincode(decode_context = "Layout")]
 struct PastRecord {
     what: PastBody,
     oldest: Time,
@@ -38,6 +40,7 @@ struct PastRecord {
 
 /// The part of an observation that does not say when it was made.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
+#[bincode(decode_context = "Layout")]
 struct PastBody {
     /// Without an end, and as if the first import of all had made it in 1970.
     observation: Observation,

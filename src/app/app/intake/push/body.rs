@@ -34,8 +34,22 @@ pub(in crate::app) struct ObservationBody {
     pub(in crate::app) passed: Option<u32>,
     pub(in crate::app) failed: Option<u32>,
     pub(in crate::app) total: Option<u32>,
+    pub(in crate::app) facet: Option<String>,
+    pub(in crate::app) platform: Option<String>,
+    pub(in crate::app) subjects: Option<Vec<SubjectBody>>,
+    #[serde(default)]
+    pub(in crate::app) whole: bool,
+    pub(in crate::app) of: Option<u32>,
     pub(in crate::app) findings: Option<String>,
     pub(in crate::app) valid_until: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub(in crate::app) struct SubjectBody {
+    pub(in crate::app) id: String,
+    pub(in crate::app) name: Option<String>,
+    pub(in crate::app) outcome: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -1,35 +1,39 @@
 //! The facts body, which a connector or integrator sends about a client. All of it is checked before any of it is
 //! stored.
 
+mod body;
+mod counted;
+mod field;
+mod listed;
+
 use std::collections::{BTreeMap, HashSet};
 
 use sha2::{Digest, Sha256};
 
-use super::field::{bad, optional, text, time};
-use super::file::{Imported, find_known};
-use super::listed::{apps, assets, identities};
+pub use self::body::FactsBody;
+use self::body::SyncBody;
+use self::field::{bad, optional, text, time};
+use self::listed::{apps, assets, identities};
 use crate::app::App;
 use crate::app::assessment::evidence::{NewEvidence, TITLE_CHARS_MAX};
 use crate::app::assessment::statement::REFERENCE_CHARS_MAX;
 use crate::app::input::require_future;
-pub use crate::app::intake::body::FactsBody;
-use crate::app::intake::body::{ObservationBody, SyncBody};
+use crate::app::intake::file::{Imported, find_known};
 use crate::app::intake::limit::{
     N_RUN_APPS_MAX, N_RUN_ASSETS_MAX, N_RUN_EVIDENCE_MAX, N_RUN_IDENTITIES_MAX,
-    N_RUN_OBSERVATIONS_MAX, require_run,
+    N_RUN_OBSERVATIONS_MAX, N_RUN_SUBJECTS_MAX, require_run,
 };
 use crate::app::intake::list::{Lists, Shrinking};
 use crate::app::intake::run::{Idempotent, Intake, IntakeOutcome, NewRun};
 use crate::app::intake::source::Run;
 use crate::clock::Time;
-use crate::engine::catalog::Catalog;
-use crate::engine::fact::{
-    DERIVED_CHECK, FINDINGS_CHARS_MAX, Observation, Status, Subject, UNNAMED_CHECK, Verdict,
-};
+use crate::engine::catalog::{Catalog, Control};
+use crate::engine::fact::{DERIVED_CHECK, FINDINGS_CHARS_MAX, Observation, Subject, Verdict};
+use crate::engine::memory::Memory;
 use crate::engine::severity::Severity;
-use crate::error::{Error, Result};
+use crate::error::{Detail, Error, Result};
 use crate::id::{ClientId, ImportId};
-use crate::import::fold::Folded;
+use crate::import::fold::{Folded, SubjectOutcomes};
 use crate::store::ClientStore;
 use crate::store::per_client::import::{Dating, ImportAge};
 
@@ -38,6 +42,9 @@ pub const FACTS_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
 /// How long an answer is kept for the same `Idempotency-Key`.
 pub const ANSWER_HOURS: i64 = 24;
+/// `validUntil` is at most so many times the maximum age of the control after the observation, and at most so many days.
+const AGES_MAX: i64 = 4;
+const DAYS_MAX: i64 = 400;
 const LABEL_CHARS_MAX: usize = 200;
 /// How far ahead a source's clock may be.
 const AHEAD_S_MAX: i64 = 300;
@@ -62,6 +69,8 @@ pub struct Push {
     /// The sender's name for the record of the run.
     pub by: String,
     pub once: Option<Once>,
+    /// It is a file: what only people may say is skipped, and not refused.
+    pub is_file: bool,
 }
 
 /// Facts that were checked as a whole and can be ingested.
@@ -160,7 +169,7 @@ struct FactsReader<'a> {
 
 impl FactsReader<'_> {
     fn intake(&self, push: Push, idempotent: Option<Idempotent>) -> Result<Intake> {
-        let Push { body, file_name, digest, by, .. } = push;
+        let Push { body, file_name, digest, by, is_file, .. } = push;
         let source = text("source", &body.source, LABEL_CHARS_MAX)?;
         if LABEL_CHARS_MAX < body.scope.chars().count() {
             return bad("scope", format!("must be at most {LABEL_CHARS_MAX} characters"));
@@ -168,7 +177,8 @@ impl FactsReader<'_> {
         require_sizes(&body)?;
         let (at, age) = self.observed_at(&body)?;
         let id = ImportId::random();
-        let observations = self.observations(&body, (&source, id), at)?;
+        let ReadObservations { observations, outcomes, claims, n_adjusted } =
+            self.read_observations(&body, (&source, id), at, is_file)?;
         let identities = body.identities.as_ref().map(|it| identities(it)).transpose()?;
         let apps = body.apps.as_ref().map(|it| apps(it)).transpose()?;
         let assets = assets(&body)?;
@@ -195,9 +205,10 @@ impl FactsReader<'_> {
             scans: Vec::new(),
             leavers: Vec::new(),
             observations,
+            outcomes,
             assets,
             silent: Vec::new(),
-            skipped: BTreeMap::new(),
+            skipped: skipped(claims.len()),
             n_records: n_rows as u64,
             scopes: vec![body.scope.clone()],
             observed_from: observed,
@@ -209,6 +220,7 @@ impl FactsReader<'_> {
         let shrinking = Shrinking::confirmed_if(body.confirm_shrink);
         Ok(Intake {
             age,
+            n_adjusted,
             evidence,
             seen_at: at,
             run,
@@ -278,22 +290,38 @@ impl FactsReader<'_> {
         Ok(all)
     }
 
+    fn read_observations(
+        &self,
+        body: &FactsBody,
+        origin: (&str, ImportId),
+        at: Time,
+        is_file: bool,
+    ) -> Result<ReadObservations> {
+        let mut read = ReadObservations::default();
+        self.observations(body, origin, at, &mut read)?;
+        read.require_by_people(is_file).map(|()| read)
+    }
+
     fn observations(
         &self,
         body: &FactsBody,
         (source, import): (&str, ImportId),
         at: Time,
-    ) -> Result<Vec<Observation>> {
+        read: &mut ReadObservations,
+    ) -> Result<()> {
         let mut keys = HashSet::new();
-        let mut observations = Vec::new();
         for (index, it) in body.observations.iter().flatten().enumerate() {
             let field = |name: &str| format!("observations[{index}].{name}");
             let Some(control) = self.catalog.controls_named(&it.control).first().copied() else {
                 return bad(field("control"), format!("unknown control {:?}", it.control));
             };
             let control = &self.catalog.controls[control];
-            let check = it.check.as_deref().unwrap_or(UNNAMED_CHECK);
-            let check = text(&field("check"), check, LABEL_CHARS_MAX)?;
+            if !control.is_automatic() {
+                read.claims.push((field("control"), control.code.clone()));
+                continue;
+            }
+            let (facets, platform, check) = counted::part(control, it, &field)?;
+            let check = text(&field("check"), &check, LABEL_CHARS_MAX)?;
             if check == DERIVED_CHECK {
                 return bad(
                     field("check"),
@@ -308,7 +336,10 @@ impl FactsReader<'_> {
             if valid_until.is_some_and(|it| it <= at) {
                 return bad(field("validUntil"), "must be after observedAt");
             }
-            observations.push(Observation {
+            let latest = at.plus_days(ends_within_days(control));
+            read.n_adjusted += u32::from(valid_until.is_some_and(|it| latest < it));
+            let valid_until = valid_until.map(|it| it.min(latest));
+            let mut observation = Observation {
                 subject: Subject::Control(it.control.clone()),
                 source: source.to_owned(),
                 scope: body.scope.clone(),
@@ -316,7 +347,7 @@ impl FactsReader<'_> {
                 observed_at: at,
                 valid_until,
                 import,
-                verdict: verdict(it, &field)?,
+                verdict: Verdict::Gone,
                 accepted: 0,
                 severity: Severity::Medium,
                 title: control.title.clone(),
@@ -327,48 +358,70 @@ impl FactsReader<'_> {
                     .transpose()?,
                 remediation: None,
                 failing: Vec::new(),
-            });
+                memory: Memory::default(),
+                facets,
+                platform,
+            };
+            counted::tell(&mut observation, body, it, &mut read.outcomes, &field)?;
+            read.observations.push(observation);
         }
-        Ok(observations)
+        Ok(())
     }
+}
+
+/// What the observations of a body come to.
+#[derive(Default)]
+struct ReadObservations {
+    observations: Vec<Observation>,
+    outcomes: SubjectOutcomes,
+    /// Those about controls that only people can speak of: the field, and the code of the control.
+    claims: Vec<(String, String)>,
+    /// How many of them end earlier than they say.
+    n_adjusted: u32,
+}
+
+impl ReadObservations {
+    /// # Errors
+    /// `Invalid` with all fields that only people may fill, unless it is a file, of which they are skipped.
+    fn require_by_people(&self, is_file: bool) -> Result<()> {
+        let Some((field, code)) = self.claims.first().filter(|_| !is_file) else { return Ok(()) };
+        let rule = |code: &str| {
+            format!(
+                "{code} is about what people do, so that only people can say it: attest the control"
+            )
+        };
+        let mut error = Error::invalid_field(field, rule(code));
+        let more = self.claims.iter().skip(1);
+        error
+            .details
+            .extend(more.map(|(field, code)| Detail { field: field.clone(), message: rule(code) }));
+        Err(error)
+    }
+}
+
+/// What a file said that only people may say.
+fn skipped(n_claims: usize) -> BTreeMap<String, u32> {
+    let reason = "a control that only people can speak of: attest it".to_owned();
+    let n = u32::try_from(n_claims).unwrap_or(u32::MAX);
+    (n != 0).then_some((reason, n)).into_iter().collect()
+}
+
+/// Nothing counts for longer than this after it was seen.
+fn ends_within_days(control: &Control) -> i64 {
+    (i64::from(control.max_age_days) * AGES_MAX).min(DAYS_MAX)
 }
 
 /// Refuses a body with too many entries before any of them is looked at.
 fn require_sizes(body: &FactsBody) -> Result<()> {
     let FactsBody { observations, identities, apps, assets, evidence, .. } = body;
     require_run("observations", observations.as_ref().map(Vec::len), N_RUN_OBSERVATIONS_MAX)?;
+    let subjects = observations.iter().flatten().filter_map(|it| it.subjects.as_ref());
+    let n_subjects = subjects.map(Vec::len).sum();
+    require_run("observations[].subjects", Some(n_subjects), N_RUN_SUBJECTS_MAX)?;
     require_run("identities", identities.as_ref().map(Vec::len), N_RUN_IDENTITIES_MAX)?;
     require_run("apps", apps.as_ref().map(Vec::len), N_RUN_APPS_MAX)?;
     require_run("assets", assets.as_ref().map(Vec::len), N_RUN_ASSETS_MAX)?;
     require_run("evidence", evidence.as_ref().map(Vec::len), N_RUN_EVIDENCE_MAX)
-}
-
-fn verdict(it: &ObservationBody, field: &dyn Fn(&str) -> String) -> Result<Verdict> {
-    let counts = (it.passed, it.failed, it.total);
-    let status = match it.status.as_deref() {
-        None => None,
-        Some("compliant") => Some(Status::Compliant),
-        Some("partial") => Some(Status::Partial),
-        Some("non_compliant") => Some(Status::NonCompliant),
-        Some(_) => return bad(field("status"), "must be one of compliant, partial, non_compliant"),
-    };
-    match (status, counts) {
-        (Some(status), (None, None, None)) => Ok(Verdict::Stated(status)),
-        (Some(_), _) => bad(field("status"), "give either status or counts"),
-        (None, (Some(passed), Some(failed), total)) => {
-            if total.is_some_and(|it| passed.checked_add(failed) != Some(it)) {
-                return bad(field("total"), "must be the sum of passed and failed");
-            }
-            Ok(Verdict::Counted { passed, failed })
-        }
-        (None, (Some(passed), None, Some(total))) if passed <= total => {
-            Ok(Verdict::Counted { passed, failed: total - passed })
-        }
-        (None, (None, Some(failed), Some(total))) if failed <= total => {
-            Ok(Verdict::Counted { passed: total - failed, failed })
-        }
-        (None, _) => bad(field("status"), "give status, or passed and failed"),
-    }
 }
 
 fn run(body: &FactsBody) -> Result<Run> {

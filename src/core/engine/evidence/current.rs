@@ -4,35 +4,36 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-use super::fact::{Absences, Facts, Observation, Status, Subject, Verdict};
 use crate::clock::Time;
+use crate::engine::catalog::facet::FacetSet;
+use crate::engine::fact::{Absences, Facts, Observation, Status, Subject, Verdict};
 
 /// The current result of one check of one source in one scope.
 ///
 /// Several observations of a key with the same time count as one that is as bad as the worst of them in every respect,
 /// so that making one of them worse never improves the result.
 #[derive(Debug)]
-pub(super) struct Current<'a> {
+pub(in crate::engine) struct Current<'a> {
     /// The worst of them. Its texts are shown for all.
-    pub(super) worst: &'a Observation,
+    pub(in crate::engine) worst: &'a Observation,
     /// All of them. None if the check is gone.
-    pub(super) ties: &'a [KeyedObservation<'a>],
+    pub(in crate::engine) ties: &'a [KeyedObservation<'a>],
     /// `None`: the check is missing from a complete read.
-    pub(super) result: Option<CheckResult>,
-    pub(super) check: CheckKey<'a>,
+    pub(in crate::engine) result: Option<CheckResult>,
+    pub(in crate::engine) check: CheckKey<'a>,
     /// It passes, and the observation before it, which is among the facts only while it is being replaced, failed.
-    pub(super) replaces_failure: bool,
+    pub(in crate::engine) replaces_failure: bool,
 }
 
 /// An observation with its key in a form that compares fast: long texts that many observations share are replaced by
 /// numbers in the same order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KeyedObservation<'a> {
+pub(in crate::engine) struct KeyedObservation<'a> {
     /// Source and subject.
     origin: u32,
     scope: u32,
     check: &'a str,
-    pub(super) observation: &'a Observation,
+    pub(in crate::engine) observation: &'a Observation,
 }
 
 impl KeyedObservation<'_> {
@@ -43,62 +44,73 @@ impl KeyedObservation<'_> {
 
 /// The combined result of the observations of a key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CheckResult {
+pub(in crate::engine) struct CheckResult {
     /// `Compliant`, `Partial` or `NonCompliant`.
-    pub(super) status: Status,
+    pub(in crate::engine) status: Status,
     /// Without counts: one subject, which passes only if the status is compliant.
-    pub(super) passed: u64,
-    pub(super) failed: u64,
+    pub(in crate::engine) passed: u64,
+    pub(in crate::engine) failed: u64,
     /// Subjects that are known and were not seen, or say nothing.
-    pub(super) unseen: u64,
-    pub(super) is_counted: bool,
+    pub(in crate::engine) unseen: u64,
+    /// How many of those that fail are muted at the source.
+    pub(in crate::engine) muted: u64,
+    pub(in crate::engine) is_counted: bool,
     /// A failing subject is a critical asset of the client.
-    pub(super) is_critical: bool,
+    pub(in crate::engine) is_critical: bool,
 }
 
 impl CheckResult {
     /// Returns true if a subject was seen to fail.
-    pub(super) fn is_failing(&self) -> bool {
+    pub(in crate::engine) fn is_failing(&self) -> bool {
         self.failed != 0
     }
 
+    /// Everything that fails is muted at the source.
+    pub(in crate::engine) fn is_muted(&self) -> bool {
+        self.is_failing() && self.failed == self.muted
+    }
+
     /// Returns a sort key from worst to best.
-    pub(super) fn badness(&self) -> (u8, Reverse<u64>, Reverse<u64>, u64) {
+    pub(in crate::engine) fn badness(&self) -> (u8, Reverse<u64>, Reverse<u64>, u64) {
         (rank(self.status), Reverse(self.failed), Reverse(self.unseen), self.passed)
     }
 }
 
 /// A [`Current`] as evidence about one control.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EvidenceClaim<'a> {
-    pub(super) current: &'a Current<'a>,
-    pub(super) result: CheckResult,
+pub(in crate::engine) struct EvidenceClaim<'a> {
+    pub(in crate::engine) current: &'a Current<'a>,
+    pub(in crate::engine) result: CheckResult,
     /// When it expires.
-    pub(super) until: Time,
-    /// What passes decides the control only beside evidence that shows more: the check shows only gaps of it.
-    pub(super) shows_only_gaps: bool,
+    pub(in crate::engine) until: Time,
+    /// The facets of the control that it looks at. None: the check shows only gaps, and what passes decides the control only
+    /// beside evidence that shows more.
+    pub(in crate::engine) shows: FacetSet,
     /// The same, for now: too few different checks were seen.
-    pub(super) is_narrow: bool,
+    pub(in crate::engine) is_narrow: bool,
 }
 
 impl<'a> EvidenceClaim<'a> {
-    /// Returns it as evidence of a check that shows only gaps, or of one that shows more. Of one that shows only gaps, nothing
-    /// counts but what fails.
-    pub(super) fn of_link(self, shows_only_gaps: bool) -> Self {
+    /// Returns it as evidence of a check that looks at these facets. Of one that shows only gaps, nothing counts but what fails.
+    pub(in crate::engine) fn showing(self, shows: FacetSet) -> Self {
         let mut result = self.result;
-        if shows_only_gaps && !result.is_failing() {
+        if shows.is_empty() && !result.is_failing() {
             (result.status, result.unseen) = (Status::Compliant, 0);
         }
-        Self { result, shows_only_gaps, ..self }
+        Self { result, shows, ..self }
+    }
+
+    pub(in crate::engine) fn shows_only_gaps(&self) -> bool {
+        self.shows.is_empty()
     }
 
     /// Returns true if what passes decides nothing by itself.
-    pub(super) fn is_thin(&self) -> bool {
-        self.shows_only_gaps || self.is_narrow
+    pub(in crate::engine) fn is_thin(&self) -> bool {
+        self.shows_only_gaps() || self.is_narrow
     }
 
     /// Source and scope.
-    pub(super) fn place(&self) -> (&'a str, &'a str) {
+    pub(in crate::engine) fn place(&self) -> (&'a str, &'a str) {
         let current: &'a Current<'a> = self.current;
         (&current.worst.source, &current.worst.scope)
     }
@@ -107,7 +119,7 @@ impl<'a> EvidenceClaim<'a> {
 impl<'a> Current<'a> {
     /// Returns it as evidence that expires after `max_age_days` unless the source set another time. `None`: the check
     /// is gone.
-    pub(super) fn claim(&self, max_age_days: u16) -> Option<EvidenceClaim<'_>> {
+    pub(in crate::engine) fn claim(&self, max_age_days: u16) -> Option<EvidenceClaim<'_>> {
         let present = self.ties.iter().map(|it| it.observation);
         let present = present.filter(|it| it.verdict != Verdict::Gone);
         let each = present.map(|it| lapse(it, max_age_days));
@@ -116,30 +128,30 @@ impl<'a> Current<'a> {
             current: self,
             result,
             until,
-            shows_only_gaps: false,
+            shows: FacetSet::WHOLE,
             is_narrow: false,
         })
     }
 
     /// Returns the observations in which subjects fail.
-    pub(super) fn failing(&self) -> impl Iterator<Item = &Observation> {
+    pub(in crate::engine) fn failing(&self) -> impl Iterator<Item = &Observation> {
         self.ties.iter().map(|it| it.observation).filter(|it| it.verdict.is_failing())
     }
 
     /// Returns true if a tool's check was seen, and not a source's own report about a control.
-    pub(super) fn is_of_check(&self) -> bool {
+    pub(in crate::engine) fn is_of_check(&self) -> bool {
         !self.check.0
     }
 
     /// Returns the name of the tool that the checks belong to, or of the source if the source did the mapping itself.
-    pub(super) fn tool(&self) -> &'a str {
+    pub(in crate::engine) fn tool(&self) -> &'a str {
         self.check.1
     }
 }
 
 /// Identifies a check of a control: by tool if it is a check of a tool, whichever source ran it; by source if the
 /// source did the mapping itself.
-pub(super) type CheckKey<'a> = (bool, &'a str, &'a str);
+pub(in crate::engine) type CheckKey<'a> = (bool, &'a str, &'a str);
 
 fn check(observation: &Observation) -> CheckKey<'_> {
     match &observation.subject {
@@ -149,13 +161,13 @@ fn check(observation: &Observation) -> CheckKey<'_> {
 }
 
 /// Returns when one observation expires.
-pub(super) fn lapse(observation: &Observation, max_age_days: u16) -> Time {
+pub(in crate::engine) fn lapse(observation: &Observation, max_age_days: u16) -> Time {
     let default = || observation.observed_at.plus_days(i64::from(max_age_days));
     observation.valid_until.unwrap_or_else(default)
 }
 
 /// Returns the observations that may count, by key, newest first.
-pub(super) fn sorted<'a>(facts: &Facts<'a>) -> Vec<KeyedObservation<'a>> {
+pub(in crate::engine) fn sorted<'a>(facts: &Facts<'a>) -> Vec<KeyedObservation<'a>> {
     let effective: Vec<_> = facts.observations.iter().filter(|it| it.is_effective()).collect();
     let origins = numbered(effective.iter().map(|it| origin(it)));
     let scopes = numbered(effective.iter().map(|it| &it.scope));
@@ -197,7 +209,7 @@ fn numbered<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> Vec<u32> 
 }
 
 /// Returns one [`Current`] for each key. The observations must be [`sorted`].
-pub(super) fn of_each_key<'a>(
+pub(in crate::engine) fn of_each_key<'a>(
     sorted: &'a [KeyedObservation<'a>],
     facts: &Facts<'_>,
 ) -> Vec<Current<'a>> {
@@ -289,13 +301,14 @@ fn worst_of(a: CheckResult, b: CheckResult) -> CheckResult {
         passed: a.passed.min(b.passed),
         failed: a.failed.max(b.failed),
         unseen: a.unseen.max(b.unseen),
+        muted: a.muted.min(b.muted),
         is_counted: a.is_counted || b.is_counted,
         is_critical: a.is_critical || b.is_critical,
     }
 }
 
 /// Ranks statuses from worst to best. Observations have only the first three.
-pub(super) const fn rank(status: Status) -> u8 {
+pub(in crate::engine) const fn rank(status: Status) -> u8 {
     match status {
         Status::NonCompliant => 0,
         Status::Partial => 1,
@@ -305,7 +318,7 @@ pub(super) const fn rank(status: Status) -> u8 {
     }
 }
 
-pub(super) const fn worse(a: Status, b: Status) -> Status {
+pub(in crate::engine) const fn worse(a: Status, b: Status) -> Status {
     if rank(a) <= rank(b) { a } else { b }
 }
 
@@ -325,6 +338,7 @@ fn result(observation: &Observation, critical: &[u64]) -> Option<CheckResult> {
         passed: passed.into(),
         failed: failed.into(),
         unseen: unseen.into(),
+        muted: observation.accepted.min(failed).into(),
         is_counted: !matches!(verdict, Verdict::Stated(_)),
         is_critical,
     })

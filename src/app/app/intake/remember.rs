@@ -1,0 +1,138 @@
+//! What a run's observations remember of those before them, and what newer ones remember once a run comes late or is undone.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::app::intake::run::{Intake, Remembering};
+use crate::clock::Time;
+use crate::engine::fact::{Absences, CompleteRead, Observation, ObservedThing, SourceFacts};
+use crate::engine::memory::Extent;
+use crate::engine::memory::remember::replay;
+use crate::error::Result;
+use crate::store::ClientSnapshot;
+use crate::store::per_client::fact::ObservationKey;
+
+/// Returns what the run's observations remember, and stored ones that remember something else from now on.
+///
+/// `known`: what was observed before. `reads`: the complete reads of the run that are accepted.
+pub(super) fn remember(
+    rows: &ClientSnapshot,
+    intake: &Intake,
+    known: &SourceFacts,
+    reads: &[CompleteRead],
+) -> Result<(Remembering, Vec<Observation>)> {
+    if intake.is_undoing() {
+        return Ok((Remembering::default(), without(rows, intake, &known.observations)?));
+    }
+    let source = intake.import.source.as_str();
+    let is_ours = |it: &&Observation| it.source == source && it.is_effective();
+    let mut newest: BTreeMap<ObservedThing<'_>, &Observation> = BTreeMap::new();
+    for it in known.observations.iter().filter(is_ours) {
+        let kept = newest.entry(it.thing()).or_insert(it);
+        if kept.observed_at < it.observed_at {
+            *kept = it;
+        }
+    }
+    let absences = Absences::of(&known.reads, &known.observations);
+    let whole: HashSet<&str> =
+        reads.iter().filter(|it| !it.is_of_accounts).map(|it| it.scope.as_str()).collect();
+    let (mut remembering, mut late) = (HashMap::new(), Vec::new());
+    for (at, it) in intake.observations.iter().enumerate() {
+        if it.memory.extent == Extent::All {
+            continue;
+        }
+        let mut new = it.clone();
+        if new.memory.extent == Extent::Complete && !whole.contains(new.scope.as_str()) {
+            new.memory.extent = intake.extent_if_held;
+        }
+        let before = newest.get(&it.thing());
+        match before {
+            Some(before) if new.observed_at <= before.observed_at => late.push((at, new.clone())),
+            Some(before) if !absences.include(before) => {
+                new = new.remembering(before, |subject| intake.outcomes.passes(it, subject));
+            }
+            Some(_) | None => (),
+        }
+        remembering.extend((new != *it).then_some((at, new)));
+    }
+    let corrected = take_late(rows, late, reads, &mut remembering)?;
+    Ok((Remembering::of(remembering), corrected))
+}
+
+/// Observations that are not the newest of their thing: newer ones remember what they saw.
+fn take_late(
+    rows: &ClientSnapshot,
+    late: Vec<(usize, Observation)>,
+    reads: &[CompleteRead],
+    remembering: &mut HashMap<usize, Observation>,
+) -> Result<Vec<Observation>> {
+    if late.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut log = Vec::new();
+    for (_, it) in &late {
+        log.extend(rows.list_observations_like(&ObservationKey::from(it))?);
+    }
+    let places: HashMap<ObservationKey, usize> =
+        late.iter().map(|(at, it)| (ObservationKey::from(it), *at)).collect();
+    log.extend(late.into_iter().map(|it| it.1));
+    let mut all_reads = rows.list_stored_reads()?;
+    all_reads.extend(reads.iter().cloned());
+    let mut corrected = Vec::new();
+    for it in replayed(&log, &all_reads) {
+        match places.get(&ObservationKey::from(&it)) {
+            Some(at) => {
+                remembering.insert(*at, it);
+            }
+            None => corrected.push(it),
+        }
+    }
+    Ok(corrected)
+}
+
+/// Returns what the newest observations remember without those of a run that is undone, where that differs.
+fn without(
+    rows: &ClientSnapshot,
+    intake: &Intake,
+    known: &[Observation],
+) -> Result<Vec<Observation>> {
+    let silenced = |it: &&Observation| {
+        let is_read = |read: &CompleteRead| read.source == it.source && read.scope == it.scope;
+        it.memory.extent != Extent::All && intake.retracted_reads.iter().any(is_read)
+    };
+    let silenced = known.iter().filter(silenced).map(ObservationKey::from);
+    let mut log = Vec::new();
+    let mut done: HashSet<ObservedThing<'_>> = HashSet::new();
+    let things: Vec<ObservationKey> = intake.retracted.iter().cloned().chain(silenced).collect();
+    for it in &things {
+        if done.insert((&it.subject, &it.source, &it.scope, &it.check)) {
+            log.extend(rows.list_observations_like(it)?);
+        }
+    }
+    let undone = intake.import.id;
+    log.retain(|it| it.import != undone);
+    let mut reads = rows.list_stored_reads()?;
+    reads.retain(|it| it.import != undone);
+    Ok(replayed(&log, &reads))
+}
+
+/// Returns what the newest observations of each thing remember of the rest of its log, where that differs.
+fn replayed(log: &[Observation], reads: &[CompleteRead]) -> Vec<Observation> {
+    let mut by_thing: BTreeMap<ObservedThing<'_>, Vec<&Observation>> = BTreeMap::new();
+    for it in log.iter().filter(|it| it.is_effective()) {
+        by_thing.entry(it.thing()).or_default().push(it);
+    }
+    let absences = Absences::of(reads, log);
+    let is_gone = |before: &Observation, next: Time| absences.include_between(before, Some(next));
+    let mut changed = Vec::new();
+    for mut log in by_thing.into_values() {
+        log.sort_by_key(|it| (it.observed_at, it.import));
+        log.dedup_by_key(|it| (it.observed_at, it.import));
+        let newest_at = log.last().map(|it| it.observed_at);
+        let n_older = log.partition_point(|it| Some(it.observed_at) < newest_at);
+        for it in &log[n_older..] {
+            let known: Vec<&Observation> = log[..n_older].iter().chain([it]).copied().collect();
+            changed.extend(replay(&known, is_gone).filter(|replayed| replayed != *it));
+        }
+    }
+    changed
+}

@@ -1,0 +1,144 @@
+//! Which observations speak of which control, and what each shows of it.
+
+use std::borrow::Cow;
+use std::cell::LazyCell;
+use std::collections::BTreeMap;
+
+use super::current::{Current, EvidenceClaim};
+use crate::clock::Time;
+use crate::engine::catalog::facet::FacetSet;
+use crate::engine::catalog::{Catalog, CheckLink, CheckWalk, Control, OpenFindings};
+use crate::engine::fact::{DERIVED_CHECK, Observation, Subject, UNNAMED_CHECK};
+
+/// Returns one list of claims for each control, and the observations that no control is mapped to.
+pub(in crate::engine) fn by_control<'a>(
+    catalog: &'a Catalog,
+    current: &'a [Current<'a>],
+    now: Time,
+) -> (Vec<Vec<EvidenceClaim<'a>>>, Vec<&'a Current<'a>>) {
+    let codes = LazyCell::new(|| {
+        let mut codes: BTreeMap<&str, Vec<CheckLink>> = BTreeMap::new();
+        for (index, control) in catalog.controls.iter().enumerate() {
+            let shows = control.all_facets();
+            let link = CheckLink { control: index, shows, needs_others: false };
+            for code in control.formerly.iter().chain([&control.code]) {
+                codes.entry(code).or_default().push(link);
+            }
+        }
+        codes
+    });
+    let mut checks = CheckWalk::of(catalog);
+    let links_of = |each: &'a Current<'a>| match &each.worst.subject {
+        Subject::Control(code) => {
+            Cow::Borrowed(codes.get(code.as_str()).map_or(&[][..], Vec::as_slice))
+        }
+        Subject::Check { tool } => checks.links_of(tool, &each.worst.check),
+    };
+    let mapped: Vec<Cow<'_, [CheckLink]>> = current.iter().map(links_of).collect();
+    let mut n_claims = vec![0; catalog.controls.len()];
+    mapped.iter().flat_map(|it| it.iter()).for_each(|it| n_claims[it.control] += 1);
+    let mut claims: Vec<_> = n_claims.into_iter().map(Vec::with_capacity).collect();
+    let mut together = Vec::new();
+    let mut unmapped = Vec::new();
+    for (each, links) in current.iter().zip(mapped) {
+        if links.is_empty() {
+            unmapped.push(each);
+        }
+        for &link in links.iter() {
+            let control = &catalog.controls[link.control];
+            let Some(claim) = each.claim(control.max_age_days) else { continue };
+            if link.needs_others {
+                together.push((link.control, claims[link.control].len()));
+            }
+            let shows = shown(catalog, each.worst, link);
+            claims[link.control].push(claim.showing(shows));
+        }
+    }
+    for (control, at) in together {
+        let claim = claims[control][at];
+        if !claim.result.is_failing()
+            && !has_others(catalog, control, &claim, &claims[control], now)
+        {
+            claims[control][at] = claim.showing(FacetSet::NONE);
+        }
+    }
+    for (control, claims) in catalog.controls.iter().zip(&mut claims) {
+        if let Some(findings) = &control.open_findings {
+            let taken = current.iter().filter(|it| takes(control, findings, it.worst));
+            claims.extend(taken.filter_map(|it| it.claim(control.max_age_days)));
+        }
+        if is_narrow(control, claims, now) {
+            let of_checks = claims.iter_mut().filter(|it| it.current.is_of_check());
+            of_checks.for_each(|it| it.is_narrow = true);
+        }
+    }
+    (claims, unmapped)
+}
+
+/// What an observation looks at of a control. A source that names the control itself says which facet, or the catalog knows it,
+/// or it is about all of it if it names no check of its own.
+fn shown(catalog: &Catalog, it: &Observation, link: CheckLink) -> FacetSet {
+    let control = &catalog.controls[link.control];
+    if matches!(it.subject, Subject::Check { .. }) {
+        return link.shows;
+    }
+    if !it.facets.is_empty() {
+        let found = it.facets.iter().filter_map(|it| control.find_facet(it));
+        return found.fold(FacetSet::NONE, |all, it| all.with(FacetSet::one(it)));
+    }
+    let source = if it.is_derived() { DERIVED_CHECK } else { it.source.as_str() };
+    let of_source = catalog.shown_by_sources.get(source).and_then(|it| it.get(&link.control));
+    let is_of_one_check = !it.is_derived() && it.check != UNNAMED_CHECK;
+    match of_source {
+        Some(facets) => *facets,
+        None if is_of_one_check && 1 < control.facets.len() => FacetSet::NONE,
+        None => link.shows,
+    }
+}
+
+/// Returns true if the checks without which a claim shows nothing pass in the same scope.
+fn has_others(
+    catalog: &Catalog,
+    control: usize,
+    claim: &EvidenceClaim<'_>,
+    claims: &[EvidenceClaim<'_>],
+    now: Time,
+) -> bool {
+    let Subject::Check { tool } = &claim.current.worst.subject else { return true };
+    let groups = catalog.tools.get(tool).and_then(|it| it.together.get(&claim.current.worst.check));
+    let groups = groups.into_iter().flatten().filter(|it| it.control == control);
+    let passes = |check: &String| {
+        claims.iter().any(|it| {
+            let is_it = it.current.worst.check == *check && it.current.tool() == tool;
+            is_it && it.place() == claim.place() && now < it.until && !it.result.is_failing()
+        })
+    };
+    groups.into_iter().any(|group| group.checks.iter().all(passes))
+}
+
+/// Returns true if fewer different checks were seen than the control asks for.
+fn is_narrow(control: &Control, claims: &[EvidenceClaim<'_>], now: Time) -> bool {
+    let n_min = usize::from(control.n_checks_min);
+    if n_min <= 1 {
+        return false;
+    }
+    let mut checks = Vec::with_capacity(n_min);
+    for it in claims.iter().filter(|it| now < it.until && !it.shows_only_gaps()) {
+        if checks.len() == n_min {
+            break;
+        }
+        if it.current.is_of_check() && !checks.contains(&it.current.check) {
+            checks.push(it.current.check);
+        }
+    }
+    checks.len() < n_min
+}
+
+/// Returns true for a serious check of one of the control's platforms, with which scopes of tools begin.
+fn takes(control: &Control, findings: &OpenFindings, observation: &Observation) -> bool {
+    let Subject::Check { tool } = &observation.subject else { return false };
+    let platform = observation.scope.split('/').next().unwrap_or_default();
+    findings.tools.contains(tool)
+        && findings.severity <= observation.severity
+        && control.platforms.iter().any(|it| it == platform)
+}

@@ -1,0 +1,8 @@
+//! The evidence for controls: which observations count, what each shows, and what of the client nobody looked at.
+
+pub(super) mod claim;
+pub(super) mod current;
+pub(super) mod estate;
+pub(super) mod fraction;
+pub(super) mod part;
+pub(super) mod share;

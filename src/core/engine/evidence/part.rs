@@ -1,0 +1,230 @@
+//! What of a control was looked at: each facet, on each platform and account that it is asked on, and on each device.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+
+use super::current::EvidenceClaim;
+use super::estate::{Estate, NETWORK, Place};
+use super::fraction::Share;
+use crate::engine::catalog::Control;
+use crate::engine::catalog::facet::{FacetSet, Population};
+use crate::engine::statement::platform_name;
+
+/// How many parts that nobody looked at are named.
+const N_UNSEEN_NAMED_MAX: usize = 5;
+
+/// The parts of one control, and which of them were looked at.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Parts<'a> {
+    shares: Vec<Share>,
+    unseen: Vec<UnseenPart<'a>>,
+}
+
+/// A part that nobody looked at, or not all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UnseenPart<'a> {
+    /// Something is true if it is met. On this platform and account; `None`: anywhere.
+    Facet(&'a str, Option<Spot<'a>>),
+    Place(Spot<'a>),
+    /// Of so many known devices, these were looked at. `None`: nobody listed them.
+    Devices {
+        over: Population,
+        n_seen: u32,
+        n_known: Option<u32>,
+    },
+}
+
+/// A platform, and one account of it where there are several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Spot<'a> {
+    platform: &'a str,
+    account: Option<&'a str>,
+}
+
+/// What one claim looked at.
+struct Look<'a> {
+    place: Place<'a>,
+    facets: FacetSet,
+}
+
+impl<'a> Parts<'a> {
+    /// `claims`: the valid ones.
+    pub(in crate::engine) fn of(
+        control: &'a Control,
+        claims: impl Iterator<Item = EvidenceClaim<'a>>,
+        estate: &Estate<'a>,
+    ) -> Self {
+        let looks: Vec<Look<'a>> = claims
+            .filter(|it| !it.is_thin())
+            .map(|it| Look { place: Place::of(it.current.worst), facets: it.shows })
+            .collect();
+        let mut parts = Self::default();
+        if looks.is_empty() {
+            return parts;
+        }
+        let mut asked = FacetSet::NONE;
+        if control.over.is_on_platforms() {
+            for (platform, accounts) in estate.platforms_of(&control.platforms) {
+                let shown = control.shown_on.iter().find(|(it, _)| it == platform);
+                let facets = shown.map_or(FacetSet::NONE, |it| it.1);
+                asked = asked.with(facets);
+                // One that the source does not name is the only one.
+                let accounts = accounts.iter().map(|it| Some(*it)).filter(|_| 1 < accounts.len());
+                let mut accounts: Vec<Option<&str>> = accounts.collect();
+                if accounts.is_empty() {
+                    accounts.push(None);
+                }
+                for account in accounts {
+                    parts.ask_at(control, Spot { platform, account }, facets, &looks);
+                }
+            }
+        }
+        let by_devices = match estate.n_devices(control.over) {
+            Some(n_known) => parts.ask_devices(control, (n_known, estate.lists_devices()), &looks),
+            None => FacetSet::NONE,
+        };
+        if control.facets.len() == 1 && !parts.shares.is_empty() {
+            return parts;
+        }
+        let anywhere = facets_of(looks.iter());
+        for facet in control.all_facets().without(asked).without(by_devices).iter() {
+            let says = control.facets[facet].says.as_str();
+            parts.count(anywhere.has(facet), || UnseenPart::Facet(says, None));
+        }
+        parts
+    }
+
+    fn ask_at(
+        &mut self,
+        control: &'a Control,
+        spot: Spot<'a>,
+        facets: FacetSet,
+        looks: &[Look<'a>],
+    ) {
+        let here = looks.iter().filter(|it| spot.is_seen_at(it.place, control));
+        let seen = facets_of(here);
+        if facets.is_empty() || control.facets.len() == 1 {
+            return self.count(!seen.is_empty(), || UnseenPart::Place(spot));
+        }
+        if seen.is_empty() {
+            for _ in facets.iter().skip(1) {
+                self.shares.push(Share::NONE);
+            }
+            return self.count(false, || UnseenPart::Place(spot));
+        }
+        for facet in facets.iter() {
+            let says = control.facets[facet].says.as_str();
+            self.count(seen.has(facet), || UnseenPart::Facet(says, Some(spot)));
+        }
+    }
+
+    /// Returns the facets that only looks at single devices show. What a source says of all devices needs no count. Of those
+    /// that nobody listed, there may be more.
+    fn ask_devices(
+        &mut self,
+        control: &'a Control,
+        (n_known, is_listed): (u32, bool),
+        looks: &[Look<'a>],
+    ) -> FacetSet {
+        let of_one = |it: &&Look<'a>| matches!(it.place, Place::Device(_));
+        let of_all = facets_of(looks.iter().filter(|it| !of_one(it)));
+        let by_devices = facets_of(looks.iter().filter(of_one)).without(of_all);
+        for facet in by_devices.iter() {
+            let seen = looks.iter().filter(of_one).filter(|it| it.facets.has(facet));
+            let seen: BTreeSet<Place<'_>> = seen.map(|it| it.place).collect();
+            let n_seen = u32::try_from(seen.len()).unwrap_or(u32::MAX);
+            let over = control.over;
+            let n_known = Some(n_known).filter(|it| is_listed || n_seen < *it);
+            let is_enough = |n: u32| n <= n_seen.saturating_add(over.n_tolerated(n));
+            if n_known.is_some_and(is_enough) {
+                self.shares.push(Share::WHOLE);
+                continue;
+            }
+            let share = n_known.map_or(Share::HALF, |n| Share::of(n_seen.into(), n.into()));
+            self.shares.push(share);
+            let unseen = UnseenPart::Devices { over, n_seen, n_known };
+            if !self.unseen.contains(&unseen) {
+                self.unseen.push(unseen);
+            }
+        }
+        by_devices
+    }
+
+    fn count(&mut self, is_seen: bool, unseen: impl FnOnce() -> UnseenPart<'a>) {
+        self.shares.push(if is_seen { Share::WHOLE } else { Share::NONE });
+        if !is_seen {
+            self.unseen.push(unseen());
+        }
+    }
+
+    /// Everything that is known was looked at.
+    pub(in crate::engine) fn is_whole(&self) -> bool {
+        self.unseen.is_empty()
+    }
+
+    /// The share that was looked at.
+    pub(in crate::engine) fn share(&self) -> Share {
+        if self.is_whole() { Share::WHOLE } else { Share::mean(&self.shares) }
+    }
+}
+
+fn facets_of<'l, 'a: 'l>(looks: impl Iterator<Item = &'l Look<'a>>) -> FacetSet {
+    looks.fold(FacetSet::NONE, |all, it| all.with(it.facets))
+}
+
+impl<'a> Spot<'a> {
+    fn is_seen_at(&self, place: Place<'a>, control: &Control) -> bool {
+        match place {
+            Place::Client => true,
+            Place::Device(_) => self.platform == NETWORK,
+            Place::Platform { platform, account } => {
+                let is_same = platform == self.platform
+                    // Accounts of Azure are those of Microsoft 365.
+                    || control.over.is_of_accounts() && is_of_entra(platform) && is_of_entra(self.platform);
+                is_same && (account.is_none() || self.account.is_none() || account == self.account)
+            }
+        }
+    }
+}
+
+fn is_of_entra(platform: &str) -> bool {
+    matches!(platform, "m365" | "azure")
+}
+
+impl fmt::Display for Spot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(platform_name(self.platform))?;
+        self.account.map_or(Ok(()), |it| write!(f, " {it}"))
+    }
+}
+
+impl fmt::Display for UnseenPart<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Facet(says, None) => write!(f, "\"{says}\""),
+            Self::Facet(says, Some(spot)) => write!(f, "\"{says}\" in {spot}"),
+            Self::Place(spot) => spot.fmt(f),
+            Self::Devices { over, n_seen, n_known: Some(n) } => {
+                write!(f, "{} of {n} {}", n - n_seen, over.as_str())
+            }
+            Self::Devices { over, n_seen, n_known: None } => {
+                write!(f, "more than {n_seen} of the {}, which no list names", over.as_str())
+            }
+        }
+    }
+}
+
+/// Written as `Not seen: Azure; "Passwords are not reused" in AWS.`. Empty if everything was looked at.
+impl fmt::Display for Parts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((first, rest)) = self.unseen.split_first() else { return Ok(()) };
+        write!(f, "Not seen: {first}")?;
+        for it in rest.iter().take(N_UNSEEN_NAMED_MAX - 1) {
+            write!(f, "; {it}")?;
+        }
+        match self.unseen.len().saturating_sub(N_UNSEEN_NAMED_MAX) {
+            0 => f.write_char('.'),
+            n => write!(f, "; and {n} more."),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What an observation remembers of those before it. A subject that failed fails until it was seen to pass, or is gone.
+
+use std::collections::BTreeSet;
+
+use super::{CarriedSubject, Extent, N_NAMES_MAX, find_carried};
+use crate::clock::Time;
+use crate::engine::fact::{
+    FINDINGS_CHARS_MAX, N_FAILING_MAX, Observation, Subject, Verdict, failing_line,
+};
+
+/// A failing subject that nobody named for so long is forgotten.
+pub const FORGET_AFTER_DAYS: u32 = 180;
+/// A run that speaks of all subjects and lost more than this share of them, and at least [`N_LOST_MIN`], is believed once a
+/// second one agrees, [`AGREES_AFTER_S`] later.
+const LOST_PERCENT_MAX: u64 = 30;
+const N_LOST_MIN: u64 = 2;
+const AGREES_AFTER_S: i64 = 6 * 3_600;
+
+impl Observation {
+    /// Returns it without what it remembers of earlier ones.
+    fn alone(&self) -> Self {
+        let is_carried = |hash: u64| self.memory.find_carried(hash).is_some();
+        let mut alone = self.clone();
+        alone.failing.retain(|it| !is_carried(*it));
+        alone.verdict = with_failed(self.verdict, |it| it.saturating_sub(self.memory.n_carried));
+        let memory = &mut alone.memory;
+        memory.names.retain(|it| !is_carried(it.hash));
+        let n_muted = memory.muted.len();
+        memory.muted.retain(|it| !is_carried(*it));
+        let n_carried_muted = u32::try_from(n_muted - memory.muted.len()).unwrap_or(u32::MAX);
+        alone.accepted = self.accepted.saturating_sub(n_carried_muted);
+        (memory.carried, memory.n_carried) = (Vec::new(), 0);
+        alone.findings = if self.memory.n_carried == 0 {
+            alone.findings
+        } else {
+            alone.findings_with_line(self.names_itself_failing())
+        };
+        alone
+    }
+
+    /// Returns it with what it remembers of the one before it, of the same check, source and scope.
+    ///
+    /// `passes`: whether it saw a subject passing. It is asked where it speaks of those that it names.
+    #[must_use]
+    pub fn remembering(self, before: &Self, passes: impl Fn(u64) -> bool) -> Self {
+        let (Some(new), Some(old)) = (Counts::of(self.verdict), Counts::of(before.verdict)) else {
+            return self; // A status speaks of all.
+        };
+        let speaks_of_all = match self.memory.extent {
+            Extent::All => true,
+            Extent::Complete => {
+                let known = old.total() - u64::from(before.memory.n_carried).min(old.total());
+                let agrees_at = before.observed_at.plus_s(AGREES_AFTER_S);
+                let is_early = before.memory.n_carried != 0 && self.observed_at < agrees_at;
+                !shrank(known, new.total()) && !is_early
+            }
+            Extent::Counted => old.total() <= new.total(),
+            Extent::Named => false,
+        };
+        if speaks_of_all || old.failed == 0 && before.memory.healed.is_empty() {
+            return self;
+        }
+        let is_named = self.memory.extent == Extent::Named;
+        let passes = |hash: u64| is_named && passes(hash);
+        let ever = before.failing.iter().chain(&before.memory.healed).copied();
+        let ever: BTreeSet<u64> =
+            ever.filter(|it| self.failing.binary_search(it).is_err()).collect();
+        let healed = ever.iter().copied().filter(|it| passes(*it)).take(N_FAILING_MAX).collect();
+        let is_left = |it: &&u64| ever.contains(it) && !passes(**it);
+        let failed_on = |hash: u64| {
+            let known = before.memory.find_carried(hash).map(|it| it.failed_on);
+            known.unwrap_or_else(|| before.observed_at.day())
+        };
+        let left = before.failing.iter().filter(is_left);
+        let mut carried: Vec<_> =
+            left.map(|hash| CarriedSubject { hash: *hash, failed_on: failed_on(*hash) }).collect();
+        let today = self.observed_at.day();
+        carried.retain(|it| today < it.failed_on.saturating_add(FORGET_AFTER_DAYS));
+        carried.truncate(N_FAILING_MAX.saturating_sub(self.failing.len()));
+        // Of those that are not known one by one, fewer subjects than before heal none.
+        let n_nameless = old.failed.saturating_sub(before.failing.len() as u64);
+        let is_narrower = new.total() < old.total();
+        let n_nameless = if is_narrower { n_nameless.saturating_sub(new.failed) } else { 0 };
+        let n_carried = (carried.len() as u64).saturating_add(n_nameless);
+        let mut remembering =
+            self.carry(before, carried, u32::try_from(n_carried).unwrap_or(u32::MAX));
+        remembering.memory.healed = healed;
+        remembering
+    }
+
+    fn carry(mut self, before: &Self, carried: Vec<CarriedSubject>, n_carried: u32) -> Self {
+        if n_carried == 0 {
+            return self;
+        }
+        let had_line = self.names_itself_failing();
+        let is_carried = |hash: u64| find_carried(&carried, hash).is_some();
+        let muted: Vec<u64> =
+            before.memory.muted.iter().copied().filter(|it| is_carried(*it)).collect();
+        self.accepted =
+            self.accepted.saturating_add(u32::try_from(muted.len()).unwrap_or(u32::MAX));
+        self.failing.extend(carried.iter().map(|it| it.hash));
+        self.failing.sort_unstable();
+        self.verdict = with_failed(self.verdict, |it| it.saturating_add(n_carried));
+        let memory = &mut self.memory;
+        memory.muted.extend(muted);
+        memory.muted.sort_unstable();
+        memory.names.extend(before.memory.names.iter().filter(|it| is_carried(it.hash)).cloned());
+        memory.names.truncate(N_NAMES_MAX);
+        (memory.carried, memory.n_carried) = (carried, n_carried);
+        self.findings = self.findings_with_line(had_line);
+        self
+    }
+
+    /// Its findings begin with a line of names.
+    fn names_itself_failing(&self) -> bool {
+        matches!(self.subject, Subject::Check { .. }) && self.verdict.is_failing()
+    }
+
+    /// Its findings with the names of its failing subjects on the first line.
+    ///
+    /// `had_line`: they began with such a line.
+    fn findings_with_line(&self, had_line: bool) -> Option<String> {
+        if matches!(self.subject, Subject::Control(_)) {
+            return self.findings.clone();
+        }
+        let text = self.findings.as_deref().unwrap_or_default();
+        let rest = match text.split_once('\n') {
+            Some((_, rest)) if had_line => rest,
+            None if had_line => "",
+            Some(_) | None => text,
+        };
+        let names: Vec<&str> = self.memory.names.iter().map(|it| it.name.as_str()).collect();
+        let n_failed = Counts::of(self.verdict).map_or(0, |it| it.failed);
+        let line = if names.is_empty() {
+            String::new()
+        } else {
+            failing_line(&names, usize::try_from(n_failed).unwrap_or(usize::MAX))
+        };
+        let all = match (line.is_empty(), rest.is_empty()) {
+            (true, true) => return None,
+            (false, true) => line,
+            (true, false) if n_failed == 0 => rest.to_owned(),
+            (true | false, false) => format!("{line}\n{rest}"),
+        };
+        Some(all.chars().take(FINDINGS_CHARS_MAX).collect())
+    }
+}
+
+/// Returns the last of these observations of one check, source and scope with what it remembers of the others. Oldest first.
+///
+/// `is_gone`: whether a complete read after one, and before this time, lacks it.
+pub fn replay(
+    log: &[&Observation],
+    is_gone: impl Fn(&Observation, Time) -> bool,
+) -> Option<Observation> {
+    let mut before: Option<Observation> = None;
+    for it in log {
+        let healed = &it.memory.healed;
+        let passes = |hash: u64| healed.binary_search(&hash).is_ok();
+        let counts = |before: &Observation| {
+            before.observed_at < it.observed_at && !is_gone(before, it.observed_at)
+        };
+        before = Some(match before.filter(counts) {
+            Some(before) => it.alone().remembering(&before, passes),
+            None => it.alone(),
+        });
+    }
+    before
+}
+
+/// Returns true if so many of `n_before` subjects are missing that it is not believed at once.
+fn shrank(n_before: u64, n: u64) -> bool {
+    let n_lost = n_before.saturating_sub(n);
+    N_LOST_MIN <= n_lost && n_before.saturating_mul(LOST_PERCENT_MAX) < n_lost.saturating_mul(100)
+}
+
+struct Counts {
+    passed: u64,
+    failed: u64,
+    unseen: u64,
+}
+
+impl Counts {
+    /// `None`: it is a status.
+    fn of(verdict: Verdict) -> Option<Self> {
+        let (passed, failed, unseen) = match verdict {
+            Verdict::Counted { passed, failed } => (passed, failed, 0),
+            Verdict::Seen { passed, failed, unseen } => (passed, failed, unseen),
+            Verdict::Stated(_) | Verdict::Gone => return None,
+        };
+        Some(Self { passed: passed.into(), failed: failed.into(), unseen: unseen.into() })
+    }
+
+    fn total(&self) -> u64 {
+        self.passed + self.failed + self.unseen
+    }
+}
+
+fn with_failed(verdict: Verdict, change: impl Fn(u32) -> u32) -> Verdict {
+    match verdict {
+        Verdict::Counted { passed, failed } => Verdict::Counted { passed, failed: change(failed) },
+        Verdict::Seen { passed, failed, unseen } => {
+            Verdict::Seen { passed, failed: change(failed), unseen }
+        }
+        Verdict::Stated(_) | Verdict::Gone => verdict,
+    }
+}

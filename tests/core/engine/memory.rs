@@ -1,0 +1,100 @@
+//! A subject that failed fails until it was seen to pass, or is gone.
+
+use posture_core::clock::Time;
+use posture_core::engine::fact::{Observation, Verdict};
+use posture_core::engine::memory::remember::replay;
+use posture_core::engine::memory::{Extent, NamedSubject};
+
+use super::world::{Placed, TODAY, day, seen};
+
+fn of(extent: Extent, passed: u32, failing: &[u64], at: i64) -> Observation {
+    let failed = u32::try_from(failing.len()).unwrap();
+    let mut it = seen(passed, failed).failing(failing).at(at);
+    it.memory.extent = extent;
+    let name = |hash: &u64| NamedSubject { hash: *hash, name: format!("s{hash}") };
+    it.memory.names = failing.iter().map(name).collect();
+    it.findings =
+        Some(it.memory.names.iter().map(|it| it.name.clone()).collect::<Vec<_>>().join(", "));
+    it
+}
+
+fn counted(it: &Observation) -> (u32, u32, u32) {
+    let Verdict::Counted { passed, failed } = it.verdict else { panic!("{it:?}") };
+    (passed, failed, it.memory.n_carried)
+}
+
+#[test]
+fn what_a_narrower_run_does_not_name_still_fails() {
+    let before = of(Extent::Named, 5, &[1, 2, 3], TODAY - 2);
+    let next = of(Extent::Named, 4, &[2], TODAY - 1).remembering(&before, |it| it == 1);
+    assert_eq!(counted(&next), (4, 2, 1));
+    assert_eq!((next.failing.as_slice(), next.memory.healed.as_slice()), (&[2, 3][..], &[1][..]));
+    assert_eq!(next.findings.as_deref(), Some("s2, s3"));
+    let last = of(Extent::Named, 9, &[], TODAY).remembering(&next, |it| it != 3);
+    assert_eq!(counted(&last), (9, 1, 1));
+    assert_eq!(last.memory.carried[0].failed_on, day(TODAY - 2).day());
+    let healed = of(Extent::Named, 9, &[], TODAY).remembering(&next, |_| true);
+    assert_eq!(counted(&healed), (9, 0, 0));
+}
+
+#[test]
+fn fewer_counts_heal_nothing_and_as_many_heal_all() {
+    let before = of(Extent::Counted, 5, &[1, 2, 3], TODAY - 1);
+    let fewer = of(Extent::Counted, 7, &[], TODAY).remembering(&before, |_| true);
+    assert_eq!(counted(&fewer), (7, 3, 3));
+    let as_many = of(Extent::Counted, 8, &[], TODAY).remembering(&before, |_| false);
+    assert_eq!(counted(&as_many), (8, 0, 0));
+    let nameless = Observation { failing: Vec::new(), ..before };
+    let fewer = of(Extent::Counted, 5, &[9], TODAY).remembering(&nameless, |_| true);
+    assert_eq!(counted(&fewer), (5, 3, 2));
+}
+
+#[test]
+fn a_complete_run_that_lost_much_is_believed_once_another_agrees() {
+    let before = of(Extent::Complete, 7, &[1, 2, 3], TODAY - 1);
+    let all = of(Extent::Complete, 8, &[], TODAY).remembering(&before, |_| false);
+    assert_eq!(counted(&all), (8, 0, 0), "a fifth is gone");
+    let few = of(Extent::Complete, 6, &[], TODAY).remembering(&before, |_| false);
+    assert_eq!(counted(&few), (6, 3, 3));
+    let soon = Observation {
+        observed_at: day(TODAY).plus_s(3_600),
+        ..of(Extent::Complete, 6, &[], TODAY)
+    };
+    assert_eq!(counted(&soon.remembering(&few, |_| false)), (6, 3, 3));
+    let next = of(Extent::Complete, 6, &[], TODAY + 1).remembering(&few, |_| false);
+    assert_eq!(counted(&next), (6, 0, 0));
+    let sure = of(Extent::All, 1, &[], TODAY).remembering(&before, |_| false);
+    assert_eq!(counted(&sure), (1, 0, 0));
+}
+
+#[test]
+fn what_nobody_names_for_half_a_year_is_forgotten() {
+    let before = of(Extent::Named, 1, &[1], TODAY - 180);
+    let narrow = of(Extent::Named, 1, &[], TODAY - 1).remembering(&before, |_| false);
+    assert_eq!(counted(&narrow), (1, 1, 1));
+    let forgotten = of(Extent::Named, 1, &[], TODAY).remembering(&narrow, |_| false);
+    assert_eq!(counted(&forgotten), (1, 0, 0));
+}
+
+#[test]
+fn a_muted_subject_stays_muted_while_it_is_carried() {
+    let mut before = of(Extent::Named, 1, &[1, 2], TODAY - 1);
+    (before.accepted, before.memory.muted) = (1, vec![2]);
+    let next = of(Extent::Named, 1, &[], TODAY).remembering(&before, |it| it == 1);
+    assert_eq!((counted(&next), next.accepted), ((1, 1, 1), 1));
+}
+
+#[test]
+fn a_log_is_replayed_to_the_same() {
+    let never = |_: &Observation, _: Time| false;
+    let first = of(Extent::Named, 5, &[1, 2, 3], TODAY - 3);
+    let second = of(Extent::Named, 4, &[2], TODAY - 2).remembering(&first, |it| it == 1);
+    let third = of(Extent::Named, 9, &[], TODAY - 1).remembering(&second, |it| it == 2);
+    assert_eq!(replay(&[&first, &second, &third], never).as_ref(), Some(&third));
+    let without_second = replay(&[&first, &third], never).unwrap();
+    assert_eq!(without_second.failing, [1, 3]);
+    let without_first = replay(&[&second, &third], never).unwrap();
+    assert_eq!(counted(&without_first), (9, 0, 0));
+    let gone = |_: &Observation, next: Time| next == day(TODAY - 1);
+    assert_eq!(counted(&replay(&[&first, &second, &third], gone).unwrap()), (9, 0, 0));
+}

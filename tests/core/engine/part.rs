@@ -1,0 +1,164 @@
+//! Everything that is known must be seen: facets, platforms, accounts, devices.
+
+use posture_core::engine::catalog::facet::{Facet, FacetSet, Population};
+use posture_core::engine::fact::Status::{Compliant, NonCompliant, NotAssessed, Partial};
+use posture_core::engine::fact::{Observation, Status, SystemCounts, Usage};
+use posture_core::engine::posture::PartialBecause;
+use posture_core::engine::severity::Severity;
+
+use super::world::{Placed, World, control, facets, seen};
+
+/// One control with two facets: `c1` shows the first, `c2` the second, `c3` only gaps.
+fn of_two_facets() -> World {
+    let mut control = control("A-1", Severity::High);
+    control.facets = facets(2);
+    let mut world = World::new(vec![control]);
+    world.show("c1", 0, FacetSet::one(0));
+    world.show("c2", 0, FacetSet::one(1));
+    world.show("c3", 0, FacetSet::NONE);
+    world
+}
+
+/// One control over these members that names these platforms.
+fn over(over: Population, platforms: &[&str]) -> World {
+    let mut control = control("A-1", Severity::High);
+    control.over = over;
+    control.platforms = platforms.iter().map(|it| (*it).to_owned()).collect();
+    let mut world = World::new(vec![control]);
+    world.map("c1", &[0]);
+    world
+}
+
+fn of(world: &World) -> (Status, Option<u8>, Option<PartialBecause>, String) {
+    let control = world.assess().controls.remove(0);
+    (control.status, control.score, control.partial_because, control.findings.unwrap_or_default())
+}
+
+#[test]
+fn a_facet_that_nobody_looked_at_keeps_a_control_from_being_met() {
+    let one = of(&of_two_facets().seen(seen(3, 0)));
+    assert_eq!((one.0, one.1, one.2), (Partial, Some(74), Some(PartialBecause::Unseen)));
+    assert_eq!(one.3, "\"Check\" passes. Not seen: \"Part 1 is met\".");
+    let both = of(&of_two_facets().seen(seen(3, 0)).seen(seen(1, 0).check("c2")));
+    assert_eq!((both.0, both.1), (Compliant, Some(100)));
+    let gaps = of(&of_two_facets().seen(seen(3, 0).check("c3")));
+    assert_eq!(gaps.0, NotAssessed);
+    let fails = of(&of_two_facets().seen(seen(3, 1)));
+    assert_eq!((fails.0, fails.1, fails.2), (Partial, Some(68), Some(PartialBecause::Failing)));
+    assert!(of_two_facets().seen(seen(3, 0)).assess().risks.is_empty());
+}
+
+#[test]
+fn a_source_that_names_a_check_of_its_own_shows_no_facet_unless_it_says_which() {
+    let control = |it: Observation| of(&of_two_facets().seen(it.of_control("A-1"))).0;
+    assert_eq!(control(seen(1, 0).check("reported")), Compliant);
+    assert_eq!(control(seen(1, 0).check("port 3389 of the printer")), NotAssessed);
+    let first = Observation { facets: vec!["f0".to_owned()], ..seen(1, 0).check("mine") };
+    assert_eq!(control(first.clone()), Partial);
+    let second = Observation { facets: vec!["f1".to_owned()], ..seen(1, 0).check("other") };
+    let both = of_two_facets().seen(first.of_control("A-1")).seen(second.of_control("A-1"));
+    assert_eq!(of(&both).0, Compliant);
+}
+
+#[test]
+fn one_that_fails_is_enough_where_a_facet_says_so() {
+    let mut world = of_two_facets();
+    world.catalog.controls[0].facets[0].is_any = true;
+    let world = world.seen(seen(99, 1)).seen(seen(1, 0).check("c2"));
+    assert_eq!(of(&world).0, NonCompliant);
+    let other = of_two_facets().seen(seen(99, 1)).seen(seen(1, 0).check("c2"));
+    assert_eq!(of(&other).0, Partial);
+    let gap = of_two_facets().seen(seen(1, 0)).seen(seen(1, 0).check("c2"));
+    let mut gap = gap.seen(seen(9, 1).check("c3"));
+    gap.catalog.controls[0].facets = vec![Facet { is_any: true, ..facets(1).remove(0) }];
+    gap.show("c1", 0, FacetSet::WHOLE);
+    gap.show("c2", 0, FacetSet::WHOLE);
+    assert_eq!(of(&gap).0, Partial, "what shows only gaps is no member");
+}
+
+#[test]
+fn each_platform_and_account_that_is_known_must_be_seen() {
+    let aws = |account: &str| seen(3, 0).scope(&format!("aws/{account}"));
+    let world = over(Population::CloudAccounts, &["aws", "azure"]);
+    assert_eq!(of(&world.clone().seen(aws("1"))).0, Compliant);
+    let mut used = world.clone();
+    used.profile.insert("azure".to_owned(), Usage::Used);
+    let used = of(&used.seen(aws("1")));
+    assert_eq!((used.0, used.2), (Partial, Some(PartialBecause::Unseen)));
+    assert_eq!(used.3, "\"Check\" passes. Not seen: Azure.");
+    // Something else was seen of it.
+    let other = seen(1, 0).scope("azure/7").check("u");
+    assert_eq!(of(&world.clone().seen(aws("1")).seen(other)).0, Partial);
+    let two = world.clone().seen(aws("1")).seen(aws("2").check("u"));
+    let two = of(&two);
+    assert_eq!((two.0, two.1), (Partial, Some(74)));
+    assert_eq!(two.3, "\"Check\" passes. Not seen: AWS 2.");
+    assert_eq!(of(&world.seen(aws("1")).seen(aws("2"))).0, Compliant);
+}
+
+/// Nine of ten accounts stop being read: what passed in them is over, and they are not forgotten.
+#[test]
+fn an_account_that_is_read_no_more_is_missing_until_it_is_gone() {
+    let mut world = over(Population::CloudAccounts, &["aws"]);
+    for account in 0..10 {
+        let age = if account == 0 { 0 } else { 40 };
+        world =
+            world.seen(seen(1, 0).scope(&format!("aws/{account}")).at(super::world::TODAY - age));
+    }
+    let found = of(&world);
+    assert_eq!((found.0, found.1), (Partial, Some(50)), "{}", found.3);
+    let later = of(&world.on(super::world::TODAY + 20));
+    assert_eq!(later.0, Partial);
+    let long_after = over(Population::CloudAccounts, &["aws"])
+        .seen(seen(1, 0).scope("aws/1").at(super::world::TODAY - 180))
+        .seen(seen(1, 0).scope("aws/2"));
+    assert_eq!(of(&long_after).0, Compliant);
+}
+
+#[test]
+fn accounts_of_azure_are_those_of_microsoft_365() {
+    let mut world = over(Population::Accounts, &["m365", "azure"]);
+    world.profile.insert("azure".to_owned(), Usage::Used);
+    assert_eq!(of(&world.seen(seen(3, 0).source("m365").scope("accounts"))).0, Compliant);
+    let mut world = over(Population::Client, &["m365", "azure"]);
+    world.profile.insert("azure".to_owned(), Usage::Used);
+    assert_eq!(of(&world.seen(seen(3, 0).source("m365").scope("settings"))).0, Partial);
+}
+
+#[test]
+fn one_of_many_devices_is_partial() {
+    let host = |n: u32| seen(1, 0).scope(&format!("host/h{n}"));
+    let listed = |n: u32, n_seen: u32| {
+        let mut world = over(Population::Computers, &[]);
+        world.systems = SystemCounts { n_computers: n, is_listed: true, ..SystemCounts::default() };
+        (0..n_seen).fold(world, |world, it| world.seen(host(it)))
+    };
+    let one = of(&listed(50, 1));
+    assert_eq!((one.0, one.1, one.2), (Partial, Some(50), Some(PartialBecause::Unseen)));
+    assert_eq!(one.3, "\"Check\" passes. Not seen: 49 of 50 computers.");
+    // One of five and more, and 5 % of many, may be unseen; none of fewer.
+    for (n, n_seen, expect) in [
+        (50, 48, Compliant),
+        (50, 47, Partial),
+        (5, 4, Compliant),
+        (4, 3, Partial),
+        (4, 4, Compliant),
+    ] {
+        assert_eq!(of(&listed(n, n_seen)).0, expect, "{n_seen} of {n}");
+    }
+    let mut unlisted = over(Population::Computers, &[]).seen(host(1));
+    unlisted.systems.n_computers = 1;
+    assert_eq!(of(&unlisted).0, Partial, "nobody said that there is one only");
+    let of_all = listed(50, 1).seen(seen(50, 0).scope("devices"));
+    assert_eq!(of(&of_all).0, Compliant, "a source of all devices");
+}
+
+#[test]
+fn what_is_unused_and_seen_all_the_same_is_used() {
+    let mut world = over(Population::CloudAccounts, &["aws"]);
+    let said = super::world::unused_since(super::world::TODAY - 10);
+    world.profile.insert("aws".to_owned(), said);
+    assert_eq!(of(&world).0, Status::NotApplicable);
+    let seen = world.seen(seen(1, 0).scope("aws/1").check("u"));
+    assert_eq!(of(&seen).0, NotAssessed);
+}
