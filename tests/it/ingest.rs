@@ -152,7 +152,7 @@ fn an_import_undone_twice_at_once_is_undone_once() {
 fn a_push_during_an_assessment_is_assessed_soon_and_told_as_its_cause() {
     let posture = Posture::start();
     let (client, key) = (posture.client("Acme"), posture.key());
-    let name = "rds_instance_no_public_access";
+    let name = "iam_user_mfa_enabled_console_access";
     let one = |uid: &str, passes: bool| {
         let mut it = finding(name, passes, "2026-03-09T00:00:00Z");
         it["resources"][0]["uid"] = json!(uid);
@@ -164,7 +164,7 @@ fn a_push_during_an_assessment_is_assessed_soon_and_told_as_its_cause() {
         let path = format!("/api/clients/{client}/posture");
         let all = posture.operator("GET", &path, &Value::Null).json();
         let controls = all["data"]["controls"].as_array().unwrap().clone();
-        let found = controls.into_iter().find(|it| it["controlCode"] == "CLD-24").unwrap();
+        let found = controls.into_iter().find(|it| it["controlCode"] == "CLD-03").unwrap();
         found["status"].as_str().unwrap().to_owned()
     };
     assert_eq!(status(&posture), "partial");

@@ -52,11 +52,14 @@ fn a_file_that_cannot_be_read_whole_is_one_clear_error_and_changes_nothing() {
     let said = |text: &str| text.contains("(declared; the file says 20");
     assert!(said(&out), "{out}");
     assert!(said(&folder.ok(&["import", "list", "--client", &client])));
+    let ago = |days: i64| {
+        (jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * days)).to_string()
+    };
     let facts = json!({
-        "source": "rmm", "observedAt": "2026-01-01T00:00:00Z",
+        "source": "rmm", "observedAt": ago(60),
         "observations": [
-            {"control": "DAT-01", "status": "compliant", "validUntil": "2126-01-01T00:00:00Z"},
-            {"control": "END-04", "status": "compliant", "validUntil": "2026-01-02T00:00:00Z"},
+            {"control": "END-02", "status": "compliant", "validUntil": ago(-30)},
+            {"control": "END-04", "status": "compliant", "validUntil": ago(59)},
         ],
     });
     folder.write("facts.json", facts.to_string().as_bytes());

@@ -328,7 +328,12 @@ fn a_collection_less_shows_no_more() {
     let law = drive("Microsoft 365", &WORLDS, &faults, |change, fault| {
         read_world(*change, fault.copied())
     });
-    law.end(RULES.iter().map(|it| it.control).chain(OF_LISTS));
+    law.end(decided().chain(OF_LISTS));
+}
+
+/// The controls of its rules. Of LOG-01 it sees one facet, which never fails.
+fn decided() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|it| it.control).filter(|it| *it != "LOG-01")
 }
 
 /// What is judged without a server, in one part.
@@ -437,5 +442,5 @@ fn no_two_collections_less_show_more() {
             law.hold_first(&format!("without {} and {}", first.as_str(), second.as_str()), &groups);
         }
     }
-    law.end(RULES.iter().map(|it| it.control));
+    law.end(decided());
 }

@@ -26,6 +26,7 @@ use posture::engine::change::{Before, Change, RiskEnding, difference};
 use posture::engine::fact::{
     CompleteRead, DERIVED_CHECK, Facts, Observation, Profile, SourceFacts, Status, Subject,
 };
+use posture::engine::memory::Memory;
 use posture::engine::posture::{ControlOutcome, Posture};
 use posture::engine::severity::Severity;
 use posture::engine::{assess, identity};
@@ -112,6 +113,9 @@ fn told(groups: &[Group], at: Time) -> SourceFacts {
             findings: None,
             remediation: None,
             failing: Vec::new(),
+            memory: Memory::default(),
+            facets: Vec::new(),
+            platform: None,
         };
         let mut read = |is_of_accounts, n: usize| {
             let (source, scope) = (SOURCE.to_owned(), group.scope.clone());
