@@ -71,7 +71,7 @@ allow_private_networks = ["127.0.0.0/8"]
     fn status(folder: &Folder, client: &str) -> String {
         let posture = folder.ask(&format!("/api/clients/{client}/posture"));
         let controls = posture["data"]["controls"].as_array().unwrap();
-        let control = controls.iter().find(|it| it["controlCode"] == "CLD-24").unwrap();
+        let control = controls.iter().find(|it| it["controlCode"] == "CLD-03").unwrap();
         control["status"].as_str().unwrap().to_owned()
     }
 
@@ -79,7 +79,7 @@ allow_private_networks = ["127.0.0.0/8"]
         let now = Clock::System.now().to_string();
         let databases = [("database-a", true), ("database-b", true), ("database-c", false)];
         let findings = databases.map(|(uid, passes)| {
-            let mut it = finding("rds_instance_no_public_access", passes, &now);
+            let mut it = finding("iam_user_mfa_enabled_console_access", passes, &now);
             it["resources"][0]["uid"] = json!(uid);
             it
         });

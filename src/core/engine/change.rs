@@ -135,6 +135,8 @@ pub enum RiskEnding {
     Fixed,
     /// The control no longer applies to the client.
     ScopedOut,
+    /// A person says that it is met although it was seen to fail.
+    Overridden,
     /// It is missing from a complete read, or nothing is known about it anymore.
     Gone,
 }
@@ -336,7 +338,11 @@ fn risks(before: &Before<'_>, after: &Posture) -> Vec<Change> {
 }
 
 fn resolution(condition: &str, after: &Posture) -> RiskEnding {
-    if after.fixed.binary_search_by(|it| it.as_str().cmp(condition)).is_ok() {
+    let is_among = |all: &[String]| all.binary_search_by(|it| it.as_str().cmp(condition)).is_ok();
+    if is_among(&after.overridden) {
+        return RiskEnding::Overridden;
+    }
+    if is_among(&after.fixed) {
         return RiskEnding::Fixed;
     }
     let code = condition.strip_prefix("control/");

@@ -55,6 +55,8 @@ pub(super) struct AssessedControl<'a> {
     /// True if it is compliant because a check that failed passes now, or because of what a person said. Otherwise what
     /// failed only disappeared.
     pub(super) is_fixed: bool,
+    /// A person says that it is met although it was seen to fail.
+    pub(super) is_overridden: bool,
 }
 
 impl AssessedControl<'_> {
@@ -136,7 +138,10 @@ impl<'a> ControlEvidence<'a, '_> {
         let has_evidence = self.valid_attestation().is_some() || !seen.tallies.is_empty();
         let mut outcome = self.outcome(ruling, &seen);
         let is_partly = matches!(outcome.status, Status::Partial | Status::NonCompliant);
-        let is_fixed = !is_partly && self.is_fixed(ruling);
+        let is_overridden = matches!(ruling, Ruling::Attested(it) if it.overrides)
+            && outcome.status == Status::Compliant
+            && seen.is_failing();
+        let is_fixed = !is_partly && !is_overridden && self.is_fixed(ruling);
         let last_evidence_at = self.last_at(|_| true);
         let last_told_at = self.last_at(|it| ruling == Ruling::Observed || !it.is_thin());
         let gap = self.gap(ruling, outcome.status, seen);
@@ -150,6 +155,7 @@ impl<'a> ControlEvidence<'a, '_> {
             last_told_at,
             gap,
             is_fixed,
+            is_overridden,
         }
     }
 
@@ -283,8 +289,8 @@ impl<'a> ControlEvidence<'a, '_> {
             Ruling::Held | Ruling::Silent => (Status::NotAssessed, None, None),
         };
         let findings = match ruling {
-            Ruling::Attested(it) if it.status == Status::NotApplicable => {
-                Some(finding::out_of_scope(it, seen))
+            Ruling::Attested(it) if it.stands_over_observations() => {
+                Some(finding::over_observations(it, seen))
             }
             Ruling::Attested(it) => Some(finding::attested(it)),
             Ruling::Observed => Some(finding::observed(seen)),

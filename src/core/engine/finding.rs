@@ -71,8 +71,8 @@ pub(super) fn attested(attestation: &Attestation) -> String {
     format!("{verb} by {by} on {at}{without}: {reason}")
 }
 
-/// Describes an attestation that a control is out of scope, and what was seen all the same.
-pub(super) fn out_of_scope(attestation: &Attestation, seen: &Sum<'_>) -> String {
+/// Describes an attestation that stands over what was seen, and what was seen all the same.
+pub(super) fn over_observations(attestation: &Attestation, seen: &Sum<'_>) -> String {
     let mut text = attested(attestation);
     if !seen.tallies.is_empty() {
         text.push_str(". Observed all the same: ");

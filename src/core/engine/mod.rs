@@ -58,6 +58,7 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
         has_evidence: controls.iter().any(|it| it.has_evidence),
         risks: risks.open,
         fixed: risks.fixed,
+        overridden: risks.overridden,
         touched: risks.touched,
         loss: risks.loss,
         changes_at: horizon.soonest(),

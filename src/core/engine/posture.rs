@@ -31,6 +31,8 @@ pub struct Posture {
     /// Conditions, sorted: findings that pass now, and controls that are compliant because what failed passes now or a
     /// person says so. Any other risk that is no longer open was not seen to be fixed.
     pub fixed: Vec<String>,
+    /// Conditions, sorted: controls that a person says are met although they were seen to fail.
+    pub overridden: Vec<String>,
     /// From a failing subject to the score of the worst risk that affects it, 0 to 100.
     pub touched: BTreeMap<u64, u8>,
     /// `None`: an input is unknown.

@@ -21,7 +21,7 @@ pub(super) fn summarize(
     let rows = judged(framework, outcomes);
     let n = |status| count(rows.iter().filter(|it| it.outcome.status == status));
     let has_gate = rows.iter().any(|it| it.row.gate);
-    let is_gated = rows.iter().any(|it| it.row.gate && it.outcome.status != Status::Compliant);
+    let is_gated = rows.iter().any(Judged::holds_back);
     let sprs = sprs(&rows, controls);
     let readiness = match framework.readiness {
         ReadinessRule::Mean => mean(&rows),
@@ -49,6 +49,11 @@ struct Judged<'a> {
 impl Judged<'_> {
     fn is_applicable(&self) -> bool {
         self.outcome.status != Status::NotApplicable
+    }
+
+    /// It is a gate that is not met.
+    fn holds_back(&self) -> bool {
+        self.row.gate && self.outcome.status != Status::Compliant
     }
 }
 
@@ -95,14 +100,20 @@ pub struct GroupReadiness {
 #[must_use]
 pub fn of_groups(framework: &Framework, outcomes: &[RowOutcome]) -> Vec<GroupReadiness> {
     let rows = judged(framework, outcomes);
+    let is_gated = rows.iter().any(Judged::holds_back);
     let of_group = |group: usize| {
         let members: Vec<Judged<'_>> =
             rows.iter().filter(|it| it.row.groups.contains(&group)).copied().collect();
         let is_compliant = |it: &&Judged<'_>| it.outcome.status == Status::Compliant;
+        let readiness = match framework.readiness {
+            ReadinessRule::CompliantShare => compliant_share(&members),
+            // No framework with points has groups.
+            ReadinessRule::Mean | ReadinessRule::Sprs => mean(&members),
+        };
         GroupReadiness {
             n_total: count(members.iter().filter(|it| it.is_applicable())),
             n_compliant: count(members.iter().filter(is_compliant)),
-            readiness: mean(&members),
+            readiness: if is_gated { readiness.min(GATED_READINESS_MAX) } else { readiness },
         }
     };
     (0..framework.groups.len()).map(of_group).collect()

@@ -209,6 +209,16 @@ fn show(json: bool, file: &str, answer: &Value) -> Result<()> {
         let (count, reason) = (print::cell(&skipped["count"]), print::cell(&skipped["reason"]));
         print::line(&format!("  skipped {count}: {reason}"))?;
     }
+    if data["held"] == true {
+        print::line(
+            "  it has far fewer checks than before: what it lacks counts as gone once a second file agrees",
+        )?;
+    }
+    if let n @ 1.. = data["notLookedAt"].as_u64().unwrap_or(0) {
+        print::line(&format!(
+            "  {n} that failed before were not looked at and still fail; if the file shows everything, repeat with --again --complete"
+        ))?;
+    }
     show_changes(&data["changed"])
 }
 

@@ -184,7 +184,7 @@ fn a_risk_closes_fixed_scoped_out_or_gone() {
     let scoped = base().attested(over(NotApplicable));
     assert_eq!(resolutions(&scoped), [(control.clone(), RiskEnding::ScopedOut)]);
     let attested = base().attested(over(Compliant));
-    assert_eq!(resolutions(&attested), [(control.clone(), RiskEnding::Fixed)]);
+    assert_eq!(resolutions(&attested), [(control.clone(), RiskEnding::Overridden)]);
     let gone = |check: &str| {
         Observation { verdict: Verdict::Gone, ..seen(0, 0) }.check(check).at(TODAY + 1)
     };

@@ -41,7 +41,11 @@ fn what_a_narrower_run_does_not_name_still_fails() {
 fn fewer_counts_heal_nothing_and_as_many_heal_all() {
     let before = of(Extent::Counted, 5, &[1, 2, 3], TODAY - 1);
     let fewer = of(Extent::Counted, 7, &[], TODAY).remembering(&before, |_| true);
-    assert_eq!(counted(&fewer), (7, 3, 3));
+    assert_eq!(counted(&fewer), (5, 3, 3), "no more than five can pass");
+    let after = of(Extent::Counted, 8, &[], TODAY + 1).remembering(&fewer, |_| true);
+    assert_eq!(counted(&after), (8, 0, 0), "all eight pass");
+    let replayed = replay(&[&before, &fewer], |_: &Observation, _: Time| false).unwrap();
+    assert_eq!(replayed, fewer);
     let as_many = of(Extent::Counted, 8, &[], TODAY).remembering(&before, |_| false);
     assert_eq!(counted(&as_many), (8, 0, 0));
     let nameless = Observation { failing: Vec::new(), ..before };
@@ -65,6 +69,13 @@ fn a_complete_run_that_lost_much_is_believed_once_another_agrees() {
     assert_eq!(counted(&next), (6, 0, 0));
     let sure = of(Extent::All, 1, &[], TODAY).remembering(&before, |_| false);
     assert_eq!(counted(&sure), (1, 0, 0));
+}
+
+#[test]
+fn what_looked_at_nothing_leaves_what_was_before() {
+    let before = of(Extent::Counted, 5, &[1], TODAY - 1);
+    let nothing = of(Extent::Counted, 0, &[], TODAY);
+    assert_eq!(nothing.clone().remembering(&before, |_| false), nothing);
 }
 
 #[test]

@@ -36,6 +36,7 @@ mod order;
 mod orphans;
 mod oscal;
 mod own_frameworks;
+mod plain_clients;
 mod portfolio;
 mod portfolio_documents;
 mod posture;

@@ -112,6 +112,7 @@ fn closed(change: &Change, known: &BTreeMap<&str, &OpenRisk>, now: Time) -> Opti
     let resolution = match resolution {
         change::RiskEnding::Fixed => Resolution::Fixed,
         change::RiskEnding::ScopedOut => Resolution::ScopedOut,
+        change::RiskEnding::Overridden => Resolution::Overridden,
         change::RiskEnding::Gone => Resolution::Gone,
     };
     let open = known.get(risk.condition.as_str())?;

@@ -120,12 +120,12 @@ impl EventBody for CriticalRiskDetected<'_> {
     }
 }
 
-/// A risk was fixed, accepted, scoped out, or is gone.
+/// A risk was fixed, accepted, scoped out, overridden, or is gone.
 #[derive(Serialize, JsonSchema)]
 pub struct RiskItemResolved<'a> {
     #[serde(flatten)]
     risk: RiskFields<'a>,
-    #[schemars(extend("enum" = ["fixed", "accepted", "scoped_out", "gone"]))]
+    #[schemars(extend("enum" = ["fixed", "accepted", "scoped_out", "overridden", "gone"]))]
     pub resolution: &'static str,
     /// Present when a person accepted the risk. What is muted at its source is accepted there.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -60,7 +60,8 @@ pub(super) fn decide(
     }
     let n_retired = counts.n_retired;
     let (moved, n_adjusted) = (plan.moved.clone(), intake.n_adjusted);
-    let outcome = IntakeOutcome { import, age, announced, moved, n_retired, n_adjusted };
+    let n_carried = plan.n_carried();
+    let outcome = IntakeOutcome { import, age, announced, moved, n_retired, n_adjusted, n_carried };
     if let Some(it) = &intake.idempotent {
         batch.put_answer(&it.key, &it.answer(&outcome, now))?;
     }

@@ -8,6 +8,7 @@ use crate::engine::fact::{Absences, CompleteRead, Observation, ObservedThing, So
 use crate::engine::memory::Extent;
 use crate::engine::memory::remember::replay;
 use crate::error::Result;
+use crate::id::ImportId;
 use crate::store::ClientSnapshot;
 use crate::store::per_client::fact::ObservationKey;
 
@@ -54,23 +55,39 @@ pub(super) fn remember(
         }
         remembering.extend((new != *it).then_some((at, new)));
     }
-    let corrected = take_late(rows, late, reads, &mut remembering)?;
+    // A complete read that comes late may say that something was gone before it was seen again.
+    let is_after_read = |it: &&&Observation| {
+        let is_of = |read: &CompleteRead| read.scope == it.scope && read.at < it.observed_at;
+        it.memory.n_carried != 0 && reads.iter().any(is_of)
+    };
+    let silenced = newest.values().filter(is_after_read).map(|it| ObservationKey::from(*it));
+    let corrected = take_late(rows, (late, silenced.collect()), reads, &mut remembering)?;
     Ok((Remembering::of(remembering), corrected))
 }
 
-/// Observations that are not the newest of their thing: newer ones remember what they saw.
+/// Observations that are not the newest of their thing: newer ones remember what they saw. And things whose newest observations
+/// may remember less.
 fn take_late(
     rows: &ClientSnapshot,
-    late: Vec<(usize, Observation)>,
+    (late, silenced): (Vec<(usize, Observation)>, Vec<ObservationKey>),
     reads: &[CompleteRead],
     remembering: &mut HashMap<usize, Observation>,
 ) -> Result<Vec<Observation>> {
-    if late.is_empty() {
+    if late.is_empty() && silenced.is_empty() {
         return Ok(Vec::new());
     }
     let mut log = Vec::new();
-    for (_, it) in &late {
-        log.extend(rows.list_observations_like(&ObservationKey::from(it))?);
+    let mut done: HashSet<ObservationKey> = HashSet::new();
+    for key in late.iter().map(|it| ObservationKey::from(&it.1)).chain(silenced) {
+        let thing = ObservationKey {
+            observed_at: Time::EPOCH,
+            import: ImportId::from_bytes([0; 16]),
+            ..key
+        };
+        if !done.contains(&thing) {
+            log.extend(rows.list_observations_like(&thing)?);
+            done.insert(thing);
+        }
     }
     let places: HashMap<ObservationKey, usize> =
         late.iter().map(|(at, it)| (ObservationKey::from(it), *at)).collect();

@@ -307,6 +307,12 @@ impl IntakePlan {
         self.remembering.all(&self.intake).chain(&self.derived)
     }
 
+    /// How many subjects still fail that the run did not look at.
+    pub(super) fn n_carried(&self) -> u64 {
+        let all = self.remembering.all(&self.intake);
+        all.map(|it| u64::from(it.memory.n_carried)).sum()
+    }
+
     pub(super) fn n_observations(&self) -> usize {
         self.intake.observations.len() + self.derived.len()
     }
@@ -351,6 +357,8 @@ pub struct IntakeOutcome {
     pub n_retired: u32,
     /// How many observations end earlier than the run says.
     pub n_adjusted: u32,
+    /// How many subjects still fail that failed before and that the run did not look at.
+    pub n_carried: u64,
 }
 
 /// Returns how current a run is, with how many of its facts are too old to count.

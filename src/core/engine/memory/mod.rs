@@ -51,6 +51,17 @@ pub struct Memory {
     pub n_carried: u32,
     /// Subjects that failed before and that it saw passing, sorted.
     pub healed: Vec<u64>,
+    /// Where it looked at fewer subjects than there are and names none.
+    pub narrow: Option<NarrowCount>,
+}
+
+/// The counts of an observation that looked at fewer subjects than an earlier one: no more of them pass than can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct NarrowCount {
+    /// How many subjects there are, as far as is known.
+    pub n_known: u64,
+    /// How many it says pass.
+    pub n_passed: u32,
 }
 
 impl Memory {

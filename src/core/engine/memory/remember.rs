@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{CarriedSubject, Extent, N_NAMES_MAX, find_carried};
+use super::{CarriedSubject, Extent, N_NAMES_MAX, NarrowCount, find_carried};
 use crate::clock::Time;
 use crate::engine::fact::{
     FINDINGS_CHARS_MAX, N_FAILING_MAX, Observation, Subject, Verdict, failing_line,
@@ -23,6 +23,9 @@ impl Observation {
         let mut alone = self.clone();
         alone.failing.retain(|it| !is_carried(*it));
         alone.verdict = with_failed(self.verdict, |it| it.saturating_sub(self.memory.n_carried));
+        if let Some(narrow) = alone.memory.narrow.take() {
+            alone.verdict = with_passed(alone.verdict, narrow.n_passed);
+        }
         let memory = &mut alone.memory;
         memory.names.retain(|it| !is_carried(it.hash));
         let n_muted = memory.muted.len();
@@ -40,27 +43,32 @@ impl Observation {
 
     /// Returns it with what it remembers of the one before it, of the same check, source and scope.
     ///
-    /// `passes`: whether it saw a subject passing. It is asked where it speaks of those that it names.
+    /// `passes`: whether it names a subject as passing.
     #[must_use]
     pub fn remembering(self, before: &Self, passes: impl Fn(u64) -> bool) -> Self {
         let (Some(new), Some(old)) = (Counts::of(self.verdict), Counts::of(before.verdict)) else {
             return self; // A status speaks of all.
         };
+        if !self.is_effective() {
+            return self; // What was before counts as it is.
+        }
+        let n_known = before.memory.narrow.map_or(0, |it| it.n_known).max(before.n_looked_at(&old));
         let speaks_of_all = match self.memory.extent {
             Extent::All => true,
             Extent::Complete => {
-                let known = old.total() - u64::from(before.memory.n_carried).min(old.total());
+                let known = before.n_looked_at(&old);
                 let agrees_at = before.observed_at.plus_s(AGREES_AFTER_S);
                 let is_early = before.memory.n_carried != 0 && self.observed_at < agrees_at;
                 !shrank(known, new.total()) && !is_early
             }
-            Extent::Counted => old.total() <= new.total(),
+            Extent::Counted => n_known <= new.total(),
             Extent::Named => false,
         };
         if speaks_of_all || old.failed == 0 && before.memory.healed.is_empty() {
             return self;
         }
-        let is_named = self.memory.extent == Extent::Named;
+        let extent = self.memory.extent;
+        let is_named = extent != Extent::Counted;
         let passes = |hash: u64| is_named && passes(hash);
         let ever = before.failing.iter().chain(&before.memory.healed).copied();
         let ever: BTreeSet<u64> =
@@ -79,13 +87,28 @@ impl Observation {
         carried.truncate(N_FAILING_MAX.saturating_sub(self.failing.len()));
         // Of those that are not known one by one, fewer subjects than before heal none.
         let n_nameless = old.failed.saturating_sub(before.failing.len() as u64);
-        let is_narrower = new.total() < old.total();
+        let is_narrower = new.total() < n_known;
         let n_nameless = if is_narrower { n_nameless.saturating_sub(new.failed) } else { 0 };
         let n_carried = (carried.len() as u64).saturating_add(n_nameless);
         let mut remembering =
             self.carry(before, carried, u32::try_from(n_carried).unwrap_or(u32::MAX));
         remembering.memory.healed = healed;
+        let n_failed = new.failed.saturating_add(n_carried);
+        if n_carried != 0 && extent != Extent::Named && is_narrower {
+            // Those that failed may be among those that it says pass.
+            let n_passed = u32::try_from(new.passed).unwrap_or(u32::MAX);
+            let can_pass = u32::try_from(n_known.saturating_sub(n_failed)).unwrap_or(u32::MAX);
+            remembering.verdict = with_passed(remembering.verdict, n_passed.min(can_pass));
+            remembering.memory.narrow = Some(NarrowCount { n_known, n_passed });
+        }
         remembering
+    }
+
+    /// How many subjects it looked at itself.
+    fn n_looked_at(&self, counts: &Counts) -> u64 {
+        let n_failed = counts.failed.saturating_sub(self.memory.n_carried.into());
+        let n_passed = self.memory.narrow.map_or(counts.passed, |it| it.n_passed.into());
+        n_passed + n_failed + counts.unseen
     }
 
     fn carry(mut self, before: &Self, carried: Vec<CarriedSubject>, n_carried: u32) -> Self {
@@ -131,16 +154,15 @@ impl Observation {
         };
         let names: Vec<&str> = self.memory.names.iter().map(|it| it.name.as_str()).collect();
         let n_failed = Counts::of(self.verdict).map_or(0, |it| it.failed);
-        let line = if names.is_empty() {
-            String::new()
-        } else {
-            failing_line(&names, usize::try_from(n_failed).unwrap_or(usize::MAX))
-        };
-        let all = match (line.is_empty(), rest.is_empty()) {
-            (true, true) => return None,
-            (false, true) => line,
-            (true, false) if n_failed == 0 => rest.to_owned(),
-            (true | false, false) => format!("{line}\n{rest}"),
+        let all = match (n_failed, rest) {
+            (0, "") => return None,
+            (0, rest) => rest.to_owned(),
+            // The first line would be taken for names.
+            (_, _) if names.is_empty() => return None,
+            (n, rest) => {
+                let line = failing_line(&names, usize::try_from(n).unwrap_or(usize::MAX));
+                if rest.is_empty() { line } else { format!("{line}\n{rest}") }
+            }
         };
         Some(all.chars().take(FINDINGS_CHARS_MAX).collect())
     }
@@ -193,6 +215,14 @@ impl Counts {
 
     fn total(&self) -> u64 {
         self.passed + self.failed + self.unseen
+    }
+}
+
+fn with_passed(verdict: Verdict, passed: u32) -> Verdict {
+    match verdict {
+        Verdict::Counted { failed, .. } => Verdict::Counted { passed, failed },
+        Verdict::Seen { failed, unseen, .. } => Verdict::Seen { passed, failed, unseen },
+        Verdict::Stated(_) | Verdict::Gone => verdict,
     }
 }
 

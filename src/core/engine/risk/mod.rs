@@ -39,6 +39,7 @@ const NO_CATEGORY: &str = "Other";
 pub(super) struct PostureRisks {
     pub(super) open: Vec<Risk>,
     pub(super) fixed: Vec<String>,
+    pub(super) overridden: Vec<String>,
     pub(super) touched: BTreeMap<u64, u8>,
     pub(super) loss: Option<ExpectedLoss>,
 }
@@ -76,6 +77,9 @@ pub(super) fn risks(
     all.loss = loss.as_ref().map(Loss::expected);
     let fixed = catalog.controls.iter().zip(controls).filter(|(_, it)| it.is_fixed);
     all.fixed.extend(fixed.map(|(control, _)| condition_of(control)));
+    let overridden = catalog.controls.iter().zip(controls).filter(|(_, it)| it.is_overridden);
+    all.overridden.extend(overridden.map(|(control, _)| condition_of(control)));
+    all.overridden.sort_unstable();
     for (control, assessed, gap) in open_gaps(catalog, controls) {
         let saved = loss.as_ref().map(|it| it.saved_by(points(control, gap)));
         let risk = of_control(catalog, control, assessed, gap, saved);

@@ -90,6 +90,7 @@ pub enum Resolution {
     Accepted,
     ScopedOut,
     Gone,
+    Overridden,
 }
 
 impl Resolution {
@@ -100,6 +101,7 @@ impl Resolution {
             Self::Accepted => "accepted",
             Self::ScopedOut => "scoped_out",
             Self::Gone => "gone",
+            Self::Overridden => "overridden",
         }
     }
 }

@@ -268,7 +268,7 @@ pub(super) fn count_risk(it: &OpenRisk, since: Time, quarter: &mut Quarter) {
     match closed.resolution {
         Resolution::Fixed => quarter.n_fixed += 1,
         Resolution::Accepted => quarter.n_accepted += 1,
-        Resolution::ScopedOut | Resolution::Gone => quarter.n_gone += 1,
+        Resolution::ScopedOut | Resolution::Overridden | Resolution::Gone => quarter.n_gone += 1,
     }
 }
 

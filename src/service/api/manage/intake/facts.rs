@@ -61,6 +61,8 @@ pub struct FactsOutcomeView {
     /// How many observations end earlier than `validUntil` says: nothing counts for longer than four times the maximum age of
     /// its control, or 400 days.
     adjusted: u32,
+    /// How many subjects failed before and were not looked at: they still fail.
+    not_looked_at: u64,
     assets_added: u32,
     assets_updated: u32,
     assets_retired: u32,
@@ -78,6 +80,7 @@ impl FactsOutcomeView {
             observations: outcome.import.n_facts,
             observations_held: moved(ListKind::Observations).is_held,
             adjusted: outcome.n_adjusted,
+            not_looked_at: outcome.n_carried,
             assets_added: outcome.import.n_assets_new,
             assets_updated: outcome.import.n_assets_updated,
             assets_retired: outcome.n_retired,

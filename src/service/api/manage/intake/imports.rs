@@ -32,6 +32,7 @@ use crate::import::inventory::Columns;
 use crate::page::Page;
 use crate::store::per_client::columns::ColumnPairs;
 use crate::store::per_client::import::{Dating, Import, ImportAge, PostureChange};
+use crate::store::per_client::roster::ListKind;
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// One import of a file, push of facts, or scan.
@@ -117,6 +118,11 @@ pub struct OutcomeView {
     import: ImportView,
     /// The same bytes were imported before, in this import. Nothing changed.
     already_imported: bool,
+    /// The import is complete and has far fewer checks than before: what it lacks counts as gone once a second one agrees.
+    held: bool,
+    /// How many subjects failed before and were not looked at: they still fail, until a file names them as passing, or one that
+    /// is complete lacks them.
+    not_looked_at: u64,
     changed: ChangedView,
 }
 
@@ -157,6 +163,8 @@ impl OutcomeView {
     fn of(it: Imported) -> Self {
         match it {
             Imported::Changed(outcome) => Self {
+                held: outcome.moved.get(&ListKind::Observations).is_some_and(|it| it.is_held),
+                not_looked_at: outcome.n_carried,
                 changed: ChangedView::of(&outcome.announced),
                 import: ImportView::of(outcome.import, outcome.age),
                 already_imported: false,
@@ -166,6 +174,8 @@ impl OutcomeView {
                 Self {
                     import: ImportView::of(import, age),
                     already_imported: true,
+                    held: false,
+                    not_looked_at: 0,
                     changed: ChangedView::default(),
                 }
             }
