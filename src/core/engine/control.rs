@@ -137,11 +137,11 @@ impl<'a> ControlEvidence<'a, '_> {
         let ruling = self.ruling(&seen);
         let has_evidence = self.valid_attestation().is_some() || !seen.tallies.is_empty();
         let mut outcome = self.outcome(ruling, &seen);
-        let is_partly = matches!(outcome.status, Status::Partial | Status::NonCompliant);
+        let failed_before = || self.holding().any(|it| it.result.is_failing());
         let is_overridden = matches!(ruling, Ruling::Attested(it) if it.overrides)
             && outcome.status == Status::Compliant
-            && seen.is_failing();
-        let is_fixed = !is_partly && !is_overridden && self.is_fixed(ruling);
+            && (seen.is_failing() || failed_before());
+        let is_fixed = !outcome.is_failing() && !is_overridden && self.is_fixed(ruling);
         let last_evidence_at = self.last_at(|_| true);
         let last_told_at = self.last_at(|it| ruling == Ruling::Observed || !it.is_thin());
         let gap = self.gap(ruling, outcome.status, seen);
@@ -359,7 +359,12 @@ impl<'a> ControlEvidence<'a, '_> {
         }
         let is_stated_now = matches!(ruling, Ruling::Attested(_));
         let is_holding = self.holding().next().is_some();
-        let seen = if is_holding { Sum::of(self.valid().chain(self.holding())) } else { valid };
+        let seen = if is_holding {
+            let all = Sum::of(self.valid().chain(self.holding()));
+            all.of_parts(Parts::default(), self.control.any_facets())
+        } else {
+            valid
+        };
         let share = match stated {
             Some(it) if is_stated_now || failing.is_empty() => share_of(it.effective()),
             Some(_) | None => seen.share(),

@@ -72,6 +72,15 @@ fn a_complete_run_that_lost_much_is_believed_once_another_agrees() {
 }
 
 #[test]
+fn what_is_unseen_may_be_what_failed() {
+    let before = of(Extent::Counted, 0, &[1, 2], TODAY - 1);
+    let verdict = Verdict::Seen { passed: 1, failed: 0, unseen: 1 };
+    let next = Observation { verdict, ..of(Extent::Counted, 0, &[], TODAY) };
+    let next = next.remembering(&before, |_| false);
+    assert_eq!(next.memory.n_carried, 2, "{:?}", next.verdict);
+}
+
+#[test]
 fn what_looked_at_nothing_leaves_what_was_before() {
     let before = of(Extent::Counted, 5, &[1], TODAY - 1);
     let nothing = of(Extent::Counted, 0, &[], TODAY);

@@ -149,6 +149,9 @@ fn one_of_many_devices_is_partial() {
     let mut unlisted = over(Population::Computers, &[]).seen(host(1));
     unlisted.systems.n_computers = 1;
     assert_eq!(of(&unlisted).0, Partial, "nobody said that there is one only");
+    let twice = ["host/a/cis", "host/a/stig"].map(|it| seen(1, 0).scope(it));
+    let twice = twice.into_iter().fold(listed(2, 0), World::seen);
+    assert_eq!(of(&twice).0, Partial, "two benchmarks of one computer");
     let of_all = listed(50, 1).seen(seen(50, 0).scope("devices"));
     assert_eq!(of(&of_all).0, Compliant, "a source of all devices");
 }

@@ -42,7 +42,8 @@ pub(super) fn remember(
             continue;
         }
         let mut new = it.clone();
-        if new.memory.extent == Extent::Complete && !whole.contains(new.scope.as_str()) {
+        let is_complete = intake.import.complete && new.memory.extent == Extent::Complete;
+        if is_complete && !whole.contains(new.scope.as_str()) {
             new.memory.extent = intake.extent_if_held;
         }
         let before = newest.get(&it.thing());

@@ -33,23 +33,29 @@ pub(in crate::engine) enum Place<'a> {
 impl<'a> Place<'a> {
     /// Scopes of assessors begin with what they are of, such as `aws/123456789012`. A connection is the source of its platform.
     pub(in crate::engine) fn of(observation: &'a Observation) -> Self {
-        if let Some(platform) = &observation.platform {
-            return Self::Platform { platform, account: None };
-        }
         let scope = observation.scope.as_str();
         let (first, rest) = scope.split_once('/').unwrap_or((scope, ""));
         let account = Some(rest).filter(|it| !it.is_empty());
+        if let Some(platform) = &observation.platform {
+            return Self::Platform { platform, account: account.filter(|_| first == platform) };
+        }
         match first {
             "m365" | "google" | "aws" | "azure" | "gcp" | "kubernetes" if account.is_some() => {
                 Self::Platform { platform: first, account }
             }
             "googleworkspace" => Self::Platform { platform: "google", account },
-            "host" | "image" => Self::Device(scope),
+            // What a benchmark looked at ends with the benchmark.
+            "host" => match rest.rsplit_once('/') {
+                Some((host, _)) => Self::Device(host),
+                None => Self::Device(rest),
+            },
+            "image" => Self::Device(scope),
             _ if first.parse::<std::net::IpAddr>().is_ok() => Self::Device(scope),
             _ => match observation.source.as_str() {
                 platform @ ("m365" | "google" | "aws" | "azure") => {
                     Self::Platform { platform, account: None }
                 }
+                "ad" => Self::Platform { platform: NETWORK, account: None },
                 _ => Self::Client,
             },
         }

@@ -29,6 +29,8 @@ pub(in crate::engine) struct ShareCounts<'a> {
     pub(in crate::engine) counted: (u64, u64),
     /// The claims that fail, worst first: at most [`N_NAMED_MAX`], as each has at least one subject to name.
     pub(in crate::engine) failing: Vec<EvidenceClaim<'a>>,
+    /// The facets of all claims that fail.
+    failing_facets: FacetSet,
 }
 
 /// The combined result of several observations of one control.
@@ -83,8 +85,7 @@ impl<'a> Sum<'a> {
     ///
     /// `any`: the facets of which one subject that fails is enough.
     pub(in crate::engine) fn of_parts(mut self, parts: Parts<'a>, any: FacetSet) -> Self {
-        let failing = self.tallies.iter().flat_map(|it| &it.failing);
-        self.is_fatal = failing.into_iter().any(|it| it.shows.shares(any));
+        self.is_fatal = self.tallies.iter().any(|it| it.failing_facets.shares(any));
         if self.is_fatal {
             self.status = Status::NonCompliant;
         }
@@ -189,7 +190,9 @@ impl<'a> ShareCounts<'a> {
         let (passed, failed) = (claim.result.passed, claim.result.failed);
         let counted = if claim.result.is_counted { (passed, failed) } else { (0, 0) };
         let failing = if claim.result.is_failing() { vec![claim] } else { Vec::new() };
-        Self { worst: claim, passed, failed, unseen: claim.result.unseen, counted, failing }
+        let failing_facets = if claim.result.is_failing() { claim.shows } else { FacetSet::NONE };
+        let unseen = claim.result.unseen;
+        Self { worst: claim, passed, failed, unseen, counted, failing, failing_facets }
     }
 
     /// How many subjects are known.
@@ -211,6 +214,7 @@ impl<'a> ShareCounts<'a> {
     fn add(&mut self, claim: EvidenceClaim<'a>) {
         let order = |it: &EvidenceClaim<'a>| (it.result.badness(), it.place());
         if claim.result.is_failing() {
+            self.failing_facets = self.failing_facets.with(claim.shows);
             let at = self.failing.partition_point(|it| order(it) <= order(&claim));
             if at < N_NAMED_MAX {
                 self.failing.truncate(N_NAMED_MAX - 1);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{CarriedSubject, Extent, N_NAMES_MAX, NarrowCount, find_carried};
+use super::{CarriedSubject, Extent, Memory, N_NAMES_MAX, NarrowCount, find_carried};
 use crate::clock::Time;
 use crate::engine::fact::{
     FINDINGS_CHARS_MAX, N_FAILING_MAX, Observation, Subject, Verdict, failing_line,
@@ -59,12 +59,12 @@ impl Observation {
                 let known = before.n_looked_at(&old);
                 let agrees_at = before.observed_at.plus_s(AGREES_AFTER_S);
                 let is_early = before.memory.n_carried != 0 && self.observed_at < agrees_at;
-                !shrank(known, new.total()) && !is_early
+                !shrank(known, new.looked_at()) && !is_early
             }
-            Extent::Counted => n_known <= new.total(),
+            Extent::Counted => n_known <= new.looked_at(),
             Extent::Named => false,
         };
-        if speaks_of_all || old.failed == 0 && before.memory.healed.is_empty() {
+        if old.failed == 0 && before.memory.healed.is_empty() {
             return self;
         }
         let extent = self.memory.extent;
@@ -74,6 +74,9 @@ impl Observation {
         let ever: BTreeSet<u64> =
             ever.filter(|it| self.failing.binary_search(it).is_err()).collect();
         let healed = ever.iter().copied().filter(|it| passes(*it)).take(N_FAILING_MAX).collect();
+        if speaks_of_all {
+            return Self { memory: Memory { healed, ..self.memory.clone() }, ..self };
+        }
         let is_left = |it: &&u64| ever.contains(it) && !passes(**it);
         let failed_on = |hash: u64| {
             let known = before.memory.find_carried(hash).map(|it| it.failed_on);
@@ -84,12 +87,19 @@ impl Observation {
             left.map(|hash| CarriedSubject { hash: *hash, failed_on: failed_on(*hash) }).collect();
         let today = self.observed_at.day();
         carried.retain(|it| today < it.failed_on.saturating_add(FORGET_AFTER_DAYS));
+        let n_left = carried.len();
         carried.truncate(N_FAILING_MAX.saturating_sub(self.failing.len()));
+        let n_cut = (n_left - carried.len()) as u64;
         // Of those that are not known one by one, fewer subjects than before heal none.
         let n_nameless = old.failed.saturating_sub(before.failing.len() as u64);
-        let is_narrower = new.total() < n_known;
-        let n_nameless = if is_narrower { n_nameless.saturating_sub(new.failed) } else { 0 };
-        let n_carried = (carried.len() as u64).saturating_add(n_nameless);
+        let is_narrower = new.looked_at() < n_known;
+        let is_beyond = extent == Extent::Named && before.failing.len() == N_FAILING_MAX;
+        let n_nameless = match (is_beyond, is_narrower) {
+            (true, _) => n_nameless,
+            (false, true) => n_nameless.saturating_sub(new.failed),
+            (false, false) => 0,
+        };
+        let n_carried = (carried.len() as u64).saturating_add(n_nameless).saturating_add(n_cut);
         let mut remembering =
             self.carry(before, carried, u32::try_from(n_carried).unwrap_or(u32::MAX));
         remembering.memory.healed = healed;
@@ -213,8 +223,9 @@ impl Counts {
         Some(Self { passed: passed.into(), failed: failed.into(), unseen: unseen.into() })
     }
 
-    fn total(&self) -> u64 {
-        self.passed + self.failed + self.unseen
+    /// Without those of which it says nothing: they may be the ones that failed.
+    const fn looked_at(&self) -> u64 {
+        self.passed + self.failed
     }
 }
 
