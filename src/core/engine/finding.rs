@@ -149,7 +149,7 @@ fn write_observed(text: &mut String, seen: &Sum<'_>) {
 /// Counts those that fail because they failed before, and the newest look did not see them.
 fn push_carried(text: &mut String, seen: &Sum<'_>) {
     let failing = seen.tallies.iter().flat_map(|it| &it.failing);
-    let n: u64 = failing.map(|it| u64::from(it.current.worst.memory.n_carried)).sum();
+    let n: u64 = failing.map(|it| u64::from(it.current.worst.memory.n_carried())).sum();
     if n != 0 {
         push_sentence(text, "", &format!("Failed before, and not looked at since: {n} of them"));
     }

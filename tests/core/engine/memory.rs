@@ -18,9 +18,17 @@ fn of(extent: Extent, passed: u32, failing: &[u64], at: i64) -> Observation {
     it
 }
 
+fn never(_: &Observation, _: Time) -> bool {
+    false
+}
+
+fn no_one(_: &Observation) -> bool {
+    false
+}
+
 fn counted(it: &Observation) -> (u32, u32, u32) {
     let Verdict::Counted { passed, failed } = it.verdict else { panic!("{it:?}") };
-    (passed, failed, it.memory.n_carried)
+    (passed, failed, it.memory.n_carried())
 }
 
 #[test]
@@ -44,7 +52,7 @@ fn fewer_counts_heal_nothing_and_as_many_heal_all() {
     assert_eq!(counted(&fewer), (5, 3, 3), "no more than five can pass");
     let after = of(Extent::Counted, 8, &[], TODAY + 1).remembering(&fewer, |_| true);
     assert_eq!(counted(&after), (8, 0, 0), "all eight pass");
-    let replayed = replay(&[&before, &fewer], |_: &Observation, _: Time| false).unwrap();
+    let replayed = replay(&[&before, &fewer], never, no_one).unwrap();
     assert_eq!(replayed, fewer);
     let as_many = of(Extent::Counted, 8, &[], TODAY).remembering(&before, |_| false);
     assert_eq!(counted(&as_many), (8, 0, 0));
@@ -77,7 +85,7 @@ fn what_is_unseen_may_be_what_failed() {
     let verdict = Verdict::Seen { passed: 1, failed: 0, unseen: 1 };
     let next = Observation { verdict, ..of(Extent::Counted, 0, &[], TODAY) };
     let next = next.remembering(&before, |_| false);
-    assert_eq!(next.memory.n_carried, 2, "{:?}", next.verdict);
+    assert_eq!(next.memory.n_carried(), 2, "{:?}", next.verdict);
 }
 
 #[test]
@@ -104,17 +112,59 @@ fn a_muted_subject_stays_muted_while_it_is_carried() {
     assert_eq!((counted(&next), next.accepted), ((1, 1, 1), 1));
 }
 
+/// A tool that runs each hour lost half of its subjects: that is believed after six hours.
+#[test]
+fn what_is_lost_for_six_hours_is_gone_however_often_the_tool_runs() {
+    let mut last = of(Extent::Complete, 7, &[1, 2, 3], TODAY - 1);
+    let mut n_carried = Vec::new();
+    for hour in 0..8 {
+        let at = day(TODAY).plus_s(hour * 3_600);
+        let next = Observation { observed_at: at, ..of(Extent::Complete, 5, &[], TODAY) };
+        last = next.remembering(&last, |_| false);
+        n_carried.push(last.memory.n_carried());
+    }
+    assert_eq!(n_carried, [3, 3, 3, 3, 3, 3, 0, 0]);
+}
+
+/// A narrow run between two complete ones: the second is compared with the first.
+#[test]
+fn a_narrow_run_makes_no_shrunk_one_look_whole() {
+    let before = of(Extent::Complete, 7, &[1, 2, 3], TODAY - 2);
+    let narrow = of(Extent::Named, 1, &[], TODAY - 1).remembering(&before, |_| false);
+    assert_eq!(counted(&narrow), (1, 3, 3));
+    let few = of(Extent::Complete, 3, &[], TODAY).remembering(&narrow, |_| false);
+    assert_eq!(few.memory.n_carried(), 3, "ten were known, and three are left");
+    let all = of(Extent::Complete, 10, &[], TODAY).remembering(&narrow, |_| false);
+    assert_eq!(counted(&all), (10, 0, 0));
+}
+
+#[test]
+fn what_is_only_counted_is_forgotten_as_well() {
+    let nameless = |at| Observation { failing: Vec::new(), ..of(Extent::Counted, 5, &[1, 2], at) };
+    let mut last = nameless(TODAY - 181);
+    let mut n_carried = Vec::new();
+    for at in [TODAY - 100, TODAY - 2, TODAY - 1] {
+        last = of(Extent::Counted, 3, &[], at).remembering(&last, |_| false);
+        n_carried.push(last.memory.n_carried());
+    }
+    assert_eq!(n_carried, [2, 2, 0]);
+    let again = of(Extent::Counted, 3, &[], TODAY).remembering(&last, |_| false);
+    assert_eq!(counted(&again), (3, 0, 0));
+}
+
 #[test]
 fn a_log_is_replayed_to_the_same() {
-    let never = |_: &Observation, _: Time| false;
     let first = of(Extent::Named, 5, &[1, 2, 3], TODAY - 3);
     let second = of(Extent::Named, 4, &[2], TODAY - 2).remembering(&first, |it| it == 1);
     let third = of(Extent::Named, 9, &[], TODAY - 1).remembering(&second, |it| it == 2);
-    assert_eq!(replay(&[&first, &second, &third], never).as_ref(), Some(&third));
-    let without_second = replay(&[&first, &third], never).unwrap();
+    let log = [&first, &second, &third];
+    assert_eq!(replay(&log, never, no_one).as_ref(), Some(&third));
+    let without_second = replay(&log, never, |it| *it == second).unwrap();
     assert_eq!(without_second.failing, [1, 3]);
-    let without_first = replay(&[&second, &third], never).unwrap();
+    let without_first = replay(&log, never, |it| *it == first).unwrap();
     assert_eq!(counted(&without_first), (9, 0, 0));
+    // The first is removed by age: what it saw is remembered.
+    assert_eq!(replay(&[&second, &third], never, no_one), Some(third.clone()));
     let gone = |_: &Observation, next: Time| next == day(TODAY - 1);
-    assert_eq!(counted(&replay(&[&first, &second, &third], gone).unwrap()), (9, 0, 0));
+    assert_eq!(counted(&replay(&log, gone, no_one).unwrap()), (9, 0, 0));
 }

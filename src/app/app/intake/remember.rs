@@ -46,8 +46,7 @@ pub(super) fn remember(
         if is_complete && !whole.contains(new.scope.as_str()) {
             new.memory.extent = intake.extent_if_held;
         }
-        let before = newest.get(&it.thing());
-        match before {
+        match newest.get(&it.thing()) {
             Some(before) if new.observed_at <= before.observed_at => late.push((at, new.clone())),
             Some(before) if !absences.include(before) => {
                 new = new.remembering(before, |subject| intake.outcomes.passes(it, subject));
@@ -59,7 +58,7 @@ pub(super) fn remember(
     // A complete read that comes late may say that something was gone before it was seen again.
     let is_after_read = |it: &&&Observation| {
         let is_of = |read: &CompleteRead| read.scope == it.scope && read.at < it.observed_at;
-        it.memory.n_carried != 0 && reads.iter().any(is_of)
+        it.memory.n_carried() != 0 && reads.iter().any(is_of)
     };
     let silenced = newest.values().filter(is_after_read).map(|it| ObservationKey::from(*it));
     let corrected = take_late(rows, (late, silenced.collect()), reads, &mut remembering)?;
@@ -77,26 +76,15 @@ fn take_late(
     if late.is_empty() && silenced.is_empty() {
         return Ok(Vec::new());
     }
-    let mut log = Vec::new();
-    let mut done: HashSet<ObservationKey> = HashSet::new();
-    for key in late.iter().map(|it| ObservationKey::from(&it.1)).chain(silenced) {
-        let thing = ObservationKey {
-            observed_at: Time::EPOCH,
-            import: ImportId::from_bytes([0; 16]),
-            ..key
-        };
-        if !done.contains(&thing) {
-            log.extend(rows.list_observations_like(&thing)?);
-            done.insert(thing);
-        }
-    }
+    let keys: Vec<_> = late.iter().map(|it| ObservationKey::from(&it.1)).chain(silenced).collect();
+    let mut log = logs_of(rows, &keys)?;
     let places: HashMap<ObservationKey, usize> =
         late.iter().map(|(at, it)| (ObservationKey::from(it), *at)).collect();
     log.extend(late.into_iter().map(|it| it.1));
     let mut all_reads = rows.list_stored_reads()?;
     all_reads.extend(reads.iter().cloned());
     let mut corrected = Vec::new();
-    for it in replayed(&log, &all_reads) {
+    for it in replayed(&log, &all_reads, None) {
         match places.get(&ObservationKey::from(&it)) {
             Some(at) => {
                 remembering.insert(*at, it);
@@ -118,23 +106,34 @@ fn without(
         it.memory.extent != Extent::All && intake.retracted_reads.iter().any(is_read)
     };
     let silenced = known.iter().filter(silenced).map(ObservationKey::from);
+    let keys: Vec<ObservationKey> = intake.retracted.iter().cloned().chain(silenced).collect();
+    let log = logs_of(rows, &keys)?;
+    let undone = intake.import.id;
+    let mut reads = rows.list_stored_reads()?;
+    reads.retain(|it| it.import != undone);
+    Ok(replayed(&log, &reads, Some(undone)))
+}
+
+/// All that was observed of these things.
+fn logs_of(rows: &ClientSnapshot, keys: &[ObservationKey]) -> Result<Vec<Observation>> {
     let mut log = Vec::new();
     let mut done: HashSet<ObservedThing<'_>> = HashSet::new();
-    let things: Vec<ObservationKey> = intake.retracted.iter().cloned().chain(silenced).collect();
-    for it in &things {
+    for it in keys {
         if done.insert((&it.subject, &it.source, &it.scope, &it.check)) {
             log.extend(rows.list_observations_like(it)?);
         }
     }
-    let undone = intake.import.id;
-    log.retain(|it| it.import != undone);
-    let mut reads = rows.list_stored_reads()?;
-    reads.retain(|it| it.import != undone);
-    Ok(replayed(&log, &reads))
+    Ok(log)
 }
 
-/// Returns what the newest observations of each thing remember of the rest of its log, where that differs.
-fn replayed(log: &[Observation], reads: &[CompleteRead]) -> Vec<Observation> {
+/// Returns what the newest observations of each thing remember of the rest of its log, where that differs. `undone`: what this
+/// run observed counts as if it had never been.
+fn replayed(
+    log: &[Observation],
+    reads: &[CompleteRead],
+    undone: Option<ImportId>,
+) -> Vec<Observation> {
+    let is_undone = |it: &Observation| Some(it.import) == undone;
     let mut by_thing: BTreeMap<ObservedThing<'_>, Vec<&Observation>> = BTreeMap::new();
     for it in log.iter().filter(|it| it.is_effective()) {
         by_thing.entry(it.thing()).or_default().push(it);
@@ -145,11 +144,12 @@ fn replayed(log: &[Observation], reads: &[CompleteRead]) -> Vec<Observation> {
     for mut log in by_thing.into_values() {
         log.sort_by_key(|it| (it.observed_at, it.import));
         log.dedup_by_key(|it| (it.observed_at, it.import));
-        let newest_at = log.last().map(|it| it.observed_at);
+        let newest_at = log.iter().rev().find(|it| !is_undone(it)).map(|it| it.observed_at);
         let n_older = log.partition_point(|it| Some(it.observed_at) < newest_at);
-        for it in &log[n_older..] {
+        for it in log[n_older..].iter().filter(|it| !is_undone(it)) {
             let known: Vec<&Observation> = log[..n_older].iter().chain([it]).copied().collect();
-            changed.extend(replay(&known, is_gone).filter(|replayed| replayed != *it));
+            let replayed = replay(&known, is_gone, is_undone);
+            changed.extend(replayed.filter(|replayed| replayed != *it));
         }
     }
     changed

@@ -310,7 +310,7 @@ impl IntakePlan {
     /// How many subjects still fail that the run did not look at.
     pub(super) fn n_carried(&self) -> u64 {
         let all = self.remembering.all(&self.intake);
-        all.map(|it| u64::from(it.memory.n_carried)).sum()
+        all.map(|it| u64::from(it.memory.n_carried())).sum()
     }
 
     pub(super) fn n_observations(&self) -> usize {

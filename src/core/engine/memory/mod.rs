@@ -4,6 +4,8 @@ pub mod remember;
 
 use bincode::{Decode, Encode};
 
+use crate::clock::Time;
+
 /// How many failing subjects of an observation are kept by name.
 pub const N_NAMES_MAX: usize = 20;
 
@@ -33,7 +35,7 @@ pub struct NamedSubject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct CarriedSubject {
     pub hash: u64,
-    /// The day on which it was seen to fail last, as of [`Time::day`].
+    /// The day on which it was seen to fail last, in days since 1970.
     pub failed_on: u32,
 }
 
@@ -47,33 +49,37 @@ pub struct Memory {
     pub muted: Vec<u64>,
     /// Those of its failing subjects that only earlier observations saw, sorted.
     pub carried: Vec<CarriedSubject>,
-    /// How many they are: more than `carried` has where they were only counted.
-    pub n_carried: u32,
+    /// Those that only earlier observations saw and that are only counted.
+    pub nameless: NamelessSubjects,
     /// Subjects that failed before and that it saw passing, sorted.
     pub healed: Vec<u64>,
-    /// Where it looked at fewer subjects than there are and names none.
-    pub narrow: Option<NarrowCount>,
+    /// How many subjects there are, as far as is known, where it looked at fewer while some failed before.
+    pub n_known: u64,
+    /// Where it looked at fewer subjects than there are and names none: how many it says pass. No more pass than can.
+    pub n_said_to_pass: Option<u32>,
+    /// When a run that speaks of all subjects lost so many that it is believed once a second one agrees.
+    pub shrank_at: Option<Time>,
 }
 
-/// The counts of an observation that looked at fewer subjects than an earlier one: no more of them pass than can.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct NarrowCount {
-    /// How many subjects there are, as far as is known.
-    pub n_known: u64,
-    /// How many it says pass.
-    pub n_passed: u32,
+/// Failing subjects that are counted, and not known one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct NamelessSubjects {
+    pub n: u32,
+    /// The day on which they were seen to fail last, in days since 1970.
+    pub failed_on: u32,
 }
 
 impl Memory {
+    /// How many failing subjects only earlier observations saw.
+    #[must_use]
+    pub fn n_carried(&self) -> u32 {
+        u32::try_from(self.carried.len()).unwrap_or(u32::MAX).saturating_add(self.nameless.n)
+    }
+
     /// Returns what only an earlier observation saw of a subject.
     #[must_use]
     pub fn find_carried(&self, hash: u64) -> Option<&CarriedSubject> {
-        find_carried(&self.carried, hash)
+        let found = self.carried.binary_search_by_key(&hash, |it| it.hash).ok();
+        found.map(|at| &self.carried[at])
     }
-}
-
-/// Finds a subject among sorted ones.
-#[must_use]
-pub fn find_carried(carried: &[CarriedSubject], hash: u64) -> Option<&CarriedSubject> {
-    carried.binary_search_by_key(&hash, |it| it.hash).ok().map(|at| &carried[at])
 }

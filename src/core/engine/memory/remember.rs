@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{CarriedSubject, Extent, Memory, N_NAMES_MAX, NarrowCount, find_carried};
+use super::{CarriedSubject, Extent, Memory, N_NAMES_MAX, NamelessSubjects};
 use crate::clock::Time;
 use crate::engine::fact::{
     FINDINGS_CHARS_MAX, N_FAILING_MAX, Observation, Subject, Verdict, failing_line,
@@ -20,24 +20,22 @@ impl Observation {
     /// Returns it without what it remembers of earlier ones.
     fn alone(&self) -> Self {
         let is_carried = |hash: u64| self.memory.find_carried(hash).is_some();
+        let n_carried = self.memory.n_carried();
         let mut alone = self.clone();
         alone.failing.retain(|it| !is_carried(*it));
-        alone.verdict = with_failed(self.verdict, |it| it.saturating_sub(self.memory.n_carried));
-        if let Some(narrow) = alone.memory.narrow.take() {
-            alone.verdict = with_passed(alone.verdict, narrow.n_passed);
+        alone.verdict = with_failed(self.verdict, |it| it.saturating_sub(n_carried));
+        if let Some(n_passed) = self.memory.n_said_to_pass {
+            alone.verdict = with_passed(alone.verdict, n_passed);
         }
-        let memory = &mut alone.memory;
-        memory.names.retain(|it| !is_carried(it.hash));
-        let n_muted = memory.muted.len();
-        memory.muted.retain(|it| !is_carried(*it));
-        let n_carried_muted = u32::try_from(n_muted - memory.muted.len()).unwrap_or(u32::MAX);
+        let Memory { extent, names, muted, .. } = std::mem::take(&mut alone.memory);
+        let names = names.into_iter().filter(|it| !is_carried(it.hash)).collect();
+        let (carried, own): (Vec<u64>, _) = muted.into_iter().partition(|it| is_carried(*it));
+        let n_carried_muted = u32::try_from(carried.len()).unwrap_or(u32::MAX);
         alone.accepted = self.accepted.saturating_sub(n_carried_muted);
-        (memory.carried, memory.n_carried) = (Vec::new(), 0);
-        alone.findings = if self.memory.n_carried == 0 {
-            alone.findings
-        } else {
-            alone.findings_with_line(self.names_itself_failing())
-        };
+        alone.memory = Memory { extent, names, muted: own, ..Memory::default() };
+        if n_carried != 0 {
+            alone.findings = alone.findings_with_line(self.names_itself_failing());
+        }
         alone
     }
 
@@ -52,24 +50,19 @@ impl Observation {
         if !self.is_effective() {
             return self; // What was before counts as it is.
         }
-        let n_known = before.memory.narrow.map_or(0, |it| it.n_known).max(before.n_looked_at(&old));
-        let speaks_of_all = match self.memory.extent {
-            Extent::All => true,
-            Extent::Complete => {
-                let known = before.n_looked_at(&old);
-                let agrees_at = before.observed_at.plus_s(AGREES_AFTER_S);
-                let is_early = before.memory.n_carried != 0 && self.observed_at < agrees_at;
-                !shrank(known, new.looked_at()) && !is_early
-            }
-            Extent::Counted => n_known <= new.looked_at(),
-            Extent::Named => false,
-        };
         if old.failed == 0 && before.memory.healed.is_empty() {
             return self;
         }
         let extent = self.memory.extent;
-        let is_named = extent != Extent::Counted;
-        let passes = |hash: u64| is_named && passes(hash);
+        let n_known = before.memory.n_known.max(before.n_looked_at(&old));
+        let shrank_at = self.shrank_at(before, (n_known, &new));
+        let speaks_of_all = match extent {
+            Extent::All => true,
+            Extent::Complete => shrank_at.is_none(),
+            Extent::Counted => n_known <= new.looked_at(),
+            Extent::Named => false,
+        };
+        let passes = |hash: u64| extent != Extent::Counted && passes(hash);
         let ever = before.failing.iter().chain(&before.memory.healed).copied();
         let ever: BTreeSet<u64> =
             ever.filter(|it| self.failing.binary_search(it).is_err()).collect();
@@ -77,69 +70,128 @@ impl Observation {
         if speaks_of_all {
             return Self { memory: Memory { healed, ..self.memory.clone() }, ..self };
         }
-        let is_left = |it: &&u64| ever.contains(it) && !passes(**it);
-        let failed_on = |hash: u64| {
-            let known = before.memory.find_carried(hash).map(|it| it.failed_on);
-            known.unwrap_or_else(|| before.observed_at.day())
-        };
-        let left = before.failing.iter().filter(is_left);
-        let mut carried: Vec<_> =
-            left.map(|hash| CarriedSubject { hash: *hash, failed_on: failed_on(*hash) }).collect();
-        let today = self.observed_at.day();
-        carried.retain(|it| today < it.failed_on.saturating_add(FORGET_AFTER_DAYS));
-        let n_left = carried.len();
-        carried.truncate(N_FAILING_MAX.saturating_sub(self.failing.len()));
-        let n_cut = (n_left - carried.len()) as u64;
-        // Of those that are not known one by one, fewer subjects than before heal none.
-        let n_nameless = old.failed.saturating_sub(before.failing.len() as u64);
-        let is_narrower = new.looked_at() < n_known;
-        let is_beyond = extent == Extent::Named && before.failing.len() == N_FAILING_MAX;
-        let n_nameless = match (is_beyond, is_narrower) {
-            (true, _) => n_nameless,
-            (false, true) => n_nameless.saturating_sub(new.failed),
-            (false, false) => 0,
-        };
-        let n_carried = (carried.len() as u64).saturating_add(n_nameless).saturating_add(n_cut);
-        let mut remembering =
-            self.carry(before, carried, u32::try_from(n_carried).unwrap_or(u32::MAX));
+        let is_left = |it: &u64| ever.contains(it) && !passes(*it);
+        let (carried, n_cut) = before.left(is_left, &self);
+        let nameless = self.nameless(before, (&old, &new), n_known, n_cut);
+        let mut remembering = self.carry(before, carried, nameless);
+        let n_carried = u64::from(remembering.memory.n_carried());
         remembering.memory.healed = healed;
-        let n_failed = new.failed.saturating_add(n_carried);
-        if n_carried != 0 && extent != Extent::Named && is_narrower {
+        remembering.memory.shrank_at = shrank_at;
+        if n_carried == 0 {
+            return remembering;
+        }
+        remembering.memory.n_known = n_known.max(new.looked_at());
+        if extent != Extent::Named && new.looked_at() < n_known {
             // Those that failed may be among those that it says pass.
             let n_passed = u32::try_from(new.passed).unwrap_or(u32::MAX);
+            let n_failed = new.failed.saturating_add(n_carried);
             let can_pass = u32::try_from(n_known.saturating_sub(n_failed)).unwrap_or(u32::MAX);
             remembering.verdict = with_passed(remembering.verdict, n_passed.min(can_pass));
-            remembering.memory.narrow = Some(NarrowCount { n_known, n_passed });
+            remembering.memory.n_said_to_pass = Some(n_passed);
         }
         remembering
     }
 
+    /// Since when a run that speaks of all subjects is not believed. `None`: it is.
+    fn shrank_at(&self, before: &Self, (n_known, new): (u64, &Counts)) -> Option<Time> {
+        if self.memory.extent != Extent::Complete {
+            return before.memory.shrank_at;
+        }
+        if !shrank(n_known, new.looked_at()) {
+            return None;
+        }
+        let is_agreed = |at: Time| at.plus_s(AGREES_AFTER_S) <= self.observed_at;
+        match before.memory.shrank_at {
+            // The one before lost them, too.
+            Some(at) if !shrank(before.n_looked_at_itself(), new.looked_at()) => {
+                Some(at).filter(|at| !is_agreed(*at))
+            }
+            Some(_) | None => Some(self.observed_at),
+        }
+    }
+
     /// How many subjects it looked at itself.
     fn n_looked_at(&self, counts: &Counts) -> u64 {
-        let n_failed = counts.failed.saturating_sub(self.memory.n_carried.into());
-        let n_passed = self.memory.narrow.map_or(counts.passed, |it| it.n_passed.into());
+        let n_failed = counts.failed.saturating_sub(self.memory.n_carried().into());
+        let n_passed = self.memory.n_said_to_pass.map_or(counts.passed, u64::from);
         n_passed + n_failed + counts.unseen
     }
 
-    fn carry(mut self, before: &Self, carried: Vec<CarriedSubject>, n_carried: u32) -> Self {
-        if n_carried == 0 {
+    fn n_looked_at_itself(&self) -> u64 {
+        Counts::of(self.verdict).map_or(0, |it| self.n_looked_at(&it))
+    }
+
+    /// Its failing subjects that still fail after a newer observation, and how many more there are than one keeps.
+    fn left(&self, is_left: impl Fn(&u64) -> bool, newer: &Self) -> (Vec<CarriedSubject>, u64) {
+        let failed_on = |hash: u64| {
+            let known = self.memory.find_carried(hash).map(|it| it.failed_on);
+            known.unwrap_or_else(|| self.observed_at.day())
+        };
+        let left = self.failing.iter().filter(|it| is_left(it));
+        let left = left.map(|hash| CarriedSubject { hash: *hash, failed_on: failed_on(*hash) });
+        let mut left: Vec<_> = left.filter(|it| newer.remembers(it.failed_on)).collect();
+        let n_all = left.len();
+        left.truncate(N_FAILING_MAX.saturating_sub(newer.failing.len()));
+        let n_cut = n_all - left.len();
+        (left, n_cut as u64)
+    }
+
+    /// What failed last on this day is not forgotten yet.
+    fn remembers(&self, failed_on: u32) -> bool {
+        self.observed_at.day() < failed_on.saturating_add(FORGET_AFTER_DAYS)
+    }
+
+    /// Those that are not known one by one. Fewer subjects than before heal none of them.
+    fn nameless(
+        &self,
+        before: &Self,
+        (old, new): (&Counts, &Counts),
+        n_known: u64,
+        n_cut: u64,
+    ) -> NamelessSubjects {
+        let n_before = old.failed.saturating_sub(before.failing.len() as u64);
+        let is_beyond =
+            self.memory.extent == Extent::Named && before.failing.len() == N_FAILING_MAX;
+        let n_left = match (is_beyond, new.looked_at() < n_known) {
+            (true, _) => n_before,
+            (false, true) => n_before.saturating_sub(new.failed),
+            (false, false) => 0,
+        };
+        let known = before.memory.nameless;
+        let are_known = n_cut == 0 && n_before <= known.n.into();
+        let failed_on = if are_known { known.failed_on } else { before.observed_at.day() };
+        let n_left = if self.remembers(failed_on) { n_left } else { 0 };
+        let n = n_left.saturating_add(n_cut);
+        let n = u32::try_from(n).unwrap_or(u32::MAX);
+        NamelessSubjects { n, failed_on: if n == 0 { 0 } else { failed_on } }
+    }
+
+    fn carry(
+        mut self,
+        before: &Self,
+        carried: Vec<CarriedSubject>,
+        nameless: NamelessSubjects,
+    ) -> Self {
+        if carried.is_empty() && nameless.n == 0 {
             return self;
         }
         let had_line = self.names_itself_failing();
-        let is_carried = |hash: u64| find_carried(&carried, hash).is_some();
+        let n_itself = self.memory.names.len();
+        (self.memory.carried, self.memory.nameless) = (carried, nameless);
+        let is_carried = |hash: u64| self.memory.find_carried(hash).is_some();
         let muted: Vec<u64> =
             before.memory.muted.iter().copied().filter(|it| is_carried(*it)).collect();
+        let names = before.memory.names.iter().filter(|it| is_carried(it.hash));
+        let names: Vec<_> = names.take(N_NAMES_MAX.saturating_sub(n_itself)).cloned().collect();
         self.accepted =
             self.accepted.saturating_add(u32::try_from(muted.len()).unwrap_or(u32::MAX));
-        self.failing.extend(carried.iter().map(|it| it.hash));
+        self.failing.extend(self.memory.carried.iter().map(|it| it.hash));
         self.failing.sort_unstable();
+        let n_carried = self.memory.n_carried();
         self.verdict = with_failed(self.verdict, |it| it.saturating_add(n_carried));
-        let memory = &mut self.memory;
-        memory.muted.extend(muted);
-        memory.muted.sort_unstable();
-        memory.names.extend(before.memory.names.iter().filter(|it| is_carried(it.hash)).cloned());
-        memory.names.truncate(N_NAMES_MAX);
-        (memory.carried, memory.n_carried) = (carried, n_carried);
+        self.memory.muted.extend(muted);
+        self.memory.muted.sort_unstable();
+        self.memory.names.extend(names);
         self.findings = self.findings_with_line(had_line);
         self
     }
@@ -179,14 +231,16 @@ impl Observation {
 }
 
 /// Returns the last of these observations of one check, source and scope with what it remembers of the others. Oldest first.
+/// What was before the first is what the first remembers.
 ///
-/// `is_gone`: whether a complete read after one, and before this time, lacks it.
+/// `is_gone`: whether a complete read after one, and before this time, lacks it. `is_undone`: it counts as if it had never been.
 pub fn replay(
     log: &[&Observation],
     is_gone: impl Fn(&Observation, Time) -> bool,
+    is_undone: impl Fn(&Observation) -> bool,
 ) -> Option<Observation> {
     let mut before: Option<Observation> = None;
-    for it in log {
+    for (at, it) in log.iter().enumerate().filter(|it| !is_undone(it.1)) {
         let healed = &it.memory.healed;
         let passes = |hash: u64| healed.binary_search(&hash).is_ok();
         let counts = |before: &Observation| {
@@ -194,6 +248,7 @@ pub fn replay(
         };
         before = Some(match before.filter(counts) {
             Some(before) => it.alone().remembering(&before, passes),
+            None if at == 0 => (*it).clone(),
             None => it.alone(),
         });
     }

@@ -90,7 +90,7 @@ impl ObservationView {
             unseen: counts.map(|it| it.2).into(),
             status: status.map(StatusView).into(),
             accepted: it.accepted,
-            carried: it.memory.n_carried,
+            carried: it.memory.n_carried(),
             severity: SeverityView(it.severity),
             findings: it.findings.into(),
             remediation: it.remediation.into(),
