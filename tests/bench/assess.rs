@@ -6,7 +6,8 @@ use posture::catalog::embedded;
 use posture::clock::Clock;
 use posture::engine::assess;
 use posture::engine::catalog::{Catalog, Tool};
-use posture::engine::fact::{Facts, Observation, Profile, Subject, SystemCounts, Verdict};
+use posture::engine::estate::KnownEstate;
+use posture::engine::fact::{Facts, Observation, Profile, Subject, Verdict};
 use posture::engine::memory::Memory;
 use posture::engine::severity::Severity;
 use posture::id::ImportId;
@@ -29,7 +30,7 @@ pub(super) fn bench(bench: &mut Bench) {
             attestations: &[],
             decisions: &[],
             profile: &profile,
-            systems: SystemCounts::default(),
+            estate: KnownEstate::NOTHING,
             critical_subjects: &[],
             base_loss: Some(1_000_000),
             now: Clock::System.now(),

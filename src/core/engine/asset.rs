@@ -2,6 +2,7 @@
 
 use bincode::{Decode, Encode};
 
+use super::estate::SystemCounts;
 use super::fact::subject_hash;
 use crate::clock::Time;
 use crate::id::AssetId;
@@ -121,6 +122,25 @@ impl Asset {
     pub fn subjects(&self) -> Vec<u64> {
         let own = subject_hash(&self.external_id);
         [own].into_iter().chain(self.aliases.iter().copied()).collect()
+    }
+
+    /// In which counts of devices it is, each 0 or 1. A retired one is in none.
+    #[must_use]
+    pub fn device_counts(&self) -> SystemCounts {
+        let is_server = matches!(self.asset_type, AssetType::Server | AssetType::VirtualMachine);
+        let is_computer = is_server || self.asset_type == AssetType::Workstation;
+        let is_device =
+            is_computer || matches!(self.asset_type, AssetType::Device | AssetType::NetworkDevice);
+        // It is in a network, so that a scan can look at it.
+        let is_addressed =
+            is_device && (self.ip.is_some() || self.hostname.is_some() || self.mac.is_some());
+        let counts = |it: bool| u32::from(it && self.status != AssetStatus::Retired);
+        SystemCounts {
+            n_computers: counts(is_computer),
+            n_servers: counts(is_server),
+            n_addressed: counts(is_addressed),
+            is_listed: false,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::basis::{Basis, Ground};
 use super::catalog::{Catalog, Control};
+use super::estate::UnseenKind;
 use super::evidence::claim;
 use super::evidence::current::{Current, EvidenceClaim, lapse};
 use super::evidence::estate::Estate;
@@ -57,6 +58,8 @@ pub(super) struct AssessedControl<'a> {
     pub(super) is_fixed: bool,
     /// A person says that it is met although it was seen to fail.
     pub(super) is_overridden: bool,
+    /// What of it nobody looked at, in words, while that keeps it from being met.
+    pub(super) unseen: Vec<(UnseenKind, String)>,
 }
 
 impl AssessedControl<'_> {
@@ -108,10 +111,10 @@ pub(super) fn assess<'a>(
     catalog: &'a Catalog,
     facts: &Facts<'a>,
     current: &'a [Current<'a>],
+    estate: &Estate<'a>,
     horizon: &mut Horizon,
 ) -> (Vec<AssessedControl<'a>>, Vec<&'a Current<'a>>) {
     let (claims, unmapped) = claim::by_control(catalog, current, facts.now);
-    let estate = Estate::of(facts, current, horizon);
     let attestations = statement::newest(facts.attestations, horizon);
     let controls = catalog.controls.iter().zip(claims).map(|(control, claims)| {
         for claim in &claims {
@@ -121,8 +124,8 @@ pub(super) fn assess<'a>(
             control,
             claims,
             attestation: attestations.get(control.code.as_str()).copied(),
-            platforms: Platforms::of(control, facts.profile, &estate, horizon),
-            estate: &estate,
+            platforms: Platforms::of(control, facts.profile, estate, horizon),
+            estate,
             now: facts.now,
         };
         evidence.assess()
@@ -144,6 +147,7 @@ impl<'a> ControlEvidence<'a, '_> {
         let is_fixed = !outcome.is_failing() && !is_overridden && self.is_fixed(ruling);
         let last_evidence_at = self.last_at(|_| true);
         let last_told_at = self.last_at(|it| ruling == Ruling::Observed || !it.is_thin());
+        let unseen = self.unseen(ruling, &outcome, &seen);
         let gap = self.gap(ruling, outcome.status, seen);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
         let ground = self.ground(ruling);
@@ -156,6 +160,31 @@ impl<'a> ControlEvidence<'a, '_> {
             gap,
             is_fixed,
             is_overridden,
+            unseen,
+        }
+    }
+
+    fn unseen(
+        &self,
+        ruling: Ruling<'_>,
+        outcome: &ControlOutcome,
+        seen: &Sum<'a>,
+    ) -> Vec<(UnseenKind, String)> {
+        match ruling {
+            Ruling::Attested(_) | Ruling::Unused => Vec::new(),
+            Ruling::Observed if outcome.status == Status::Compliant => Vec::new(),
+            Ruling::Silent | Ruling::Held if seen.parts.is_whole() => {
+                Parts::of_platforms(self.control, self.estate).unseen().collect()
+            }
+            Ruling::Observed | Ruling::Silent | Ruling::Held => {
+                let of_tallies = seen.tallies.iter().filter(|it| it.unseen != 0);
+                let over = self.control.over.as_str();
+                let of_tallies = of_tallies.map(|it| {
+                    let what = format!("{} of {} {over}", it.unseen, it.known());
+                    (UnseenKind::Members, what)
+                });
+                of_tallies.chain(seen.parts.unseen()).collect()
+            }
         }
     }
 

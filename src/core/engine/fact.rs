@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bincode::{Decode, Encode};
 
+use super::estate::KnownEstate;
 use super::framework::FrameworkId;
 use super::memory::Memory;
 use crate::clock::Time;
@@ -416,19 +417,6 @@ pub const UNUSED_DAYS: i64 = 365;
 /// Answers to the catalog's profile questions. A question without an answer is `Unknown`.
 pub type Profile = BTreeMap<String, Usage>;
 
-/// How many devices of a client are known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SystemCounts {
-    /// Workstations, servers and virtual machines.
-    pub n_computers: u32,
-    /// Servers, and virtual machines.
-    pub n_servers: u32,
-    /// What has an address in a network.
-    pub n_addressed: u32,
-    /// A source listed all that there are.
-    pub is_listed: bool,
-}
-
 /// Everything that an assessment reads besides the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
@@ -441,7 +429,7 @@ pub struct Facts<'a> {
     /// In any order; the newest of each row counts.
     pub decisions: &'a [RowDecision],
     pub profile: &'a Profile,
-    pub systems: SystemCounts,
+    pub estate: &'a KnownEstate,
     /// [`subject_hash`] of the client's critical assets, sorted.
     pub critical_subjects: &'a [u64],
     /// What a year is expected to cost a client that meets everything, in dollars. `None`: an input is unknown.
@@ -459,7 +447,7 @@ impl<'a> Facts<'a> {
             attestations: &[],
             decisions: &[],
             profile,
-            systems: SystemCounts::default(),
+            estate: KnownEstate::NOTHING,
             critical_subjects: &[],
             base_loss: None,
             now: Time::EPOCH,

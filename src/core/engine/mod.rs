@@ -5,6 +5,7 @@ pub mod basis;
 pub mod catalog;
 pub mod change;
 pub mod control;
+pub mod estate;
 pub mod event;
 pub mod fact;
 pub mod framework;
@@ -25,22 +26,31 @@ pub mod risk;
 mod score;
 mod statement;
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use catalog::Catalog;
+use estate::{N_UNSEEN_MAX, Unseen, UnseenKind};
+use evidence::estate::{Estate, Left, Sights};
 use fact::Facts;
 use horizon::Horizon;
 use posture::{FrameworkOutcome, Posture};
 use statement::RowStatements;
 
 /// The version of the rules by which [`assess`] decides. It rises with each release that may decide the same facts otherwise.
-pub const RULES_VERSION: u16 = 1;
+pub const RULES_VERSION: u16 = 2;
 
 /// Assesses one client. The same facts in any order give the same posture.
 #[must_use]
 pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     let mut horizon = Horizon::after(facts.now);
     let sorted = evidence::current::sorted(facts);
-    let current = evidence::current::of_each_key(&sorted, facts);
-    let (mut controls, unmapped) = control::assess(catalog, facts, &current, &mut horizon);
+    let mut current = evidence::current::of_each_key(&sorted, facts);
+    let sights = Sights::of(&current, &mut horizon);
+    let left = Left::of(facts, &sights, &mut horizon);
+    left.drop_from(&mut current);
+    let estate = Estate::of(facts, &sights, &left, &mut horizon);
+    let (mut controls, unmapped) = control::assess(catalog, facts, &current, &estate, &mut horizon);
     let statements = RowStatements::of(facts.decisions, &mut horizon);
     let frameworks = catalog.frameworks.iter().map(|framework| {
         let rows =
@@ -63,7 +73,30 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
         loss: risks.loss,
         changes_at: horizon.soonest(),
         row_bases,
+        estate: sights.members(),
+        unseen: unseen(catalog, &controls),
         grounds: controls.iter_mut().map(|it| std::mem::take(&mut it.ground)).collect(),
         controls: controls.into_iter().map(|it| it.outcome).collect(),
     }
+}
+
+/// What nobody looked at, over all controls: that of which most depends first.
+fn unseen(catalog: &Catalog, controls: &[control::AssessedControl<'_>]) -> Vec<Unseen> {
+    let mut all: BTreeMap<(UnseenKind, &str), (u32, Vec<String>)> = BTreeMap::new();
+    for (control, assessed) in catalog.controls.iter().zip(controls) {
+        for (kind, what) in &assessed.unseen {
+            let (weight, codes) = all.entry((*kind, what)).or_default();
+            *weight += control.severity.weight();
+            codes.push(control.code.clone());
+        }
+    }
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by_key(|(_, (weight, _))| Reverse(*weight));
+    all.truncate(N_UNSEEN_MAX);
+    let of = |((kind, what), (_, controls)): ((UnseenKind, &str), (u32, Vec<String>))| Unseen {
+        kind,
+        what: what.to_owned(),
+        controls,
+    };
+    all.into_iter().map(of).collect()
 }

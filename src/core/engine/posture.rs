@@ -6,6 +6,7 @@ use bincode::{Decode, Encode};
 
 use super::basis::{Basis, Ground};
 use super::catalog::Catalog;
+use super::estate::{EstateMember, Unseen};
 use super::framework::{Framework, FrameworkId, FrameworkRow, Level};
 use crate::clock::Time;
 use crate::engine::fact::Status;
@@ -22,6 +23,10 @@ pub struct Posture {
     pub frameworks: Vec<FrameworkOutcome>,
     /// What each row of each of the frameworks rests on.
     pub row_bases: Vec<Vec<Basis>>,
+    /// The platforms and accounts that were seen, first the platforms.
+    pub estate: Vec<EstateMember>,
+    /// What is known and nobody looked at, that of which most depends first.
+    pub unseen: Vec<Unseen>,
     /// Computed even without evidence. It is shown only once there was evidence.
     pub score: Score,
     /// True if any observation or attestation is valid.

@@ -8,7 +8,8 @@ mod needs_samples {
     use posture_core::clock::Time;
     use posture_core::engine::assess;
     use posture_core::engine::catalog::Catalog;
-    use posture_core::engine::fact::{Facts, Observation, Profile, SystemCounts, Verdict};
+    use posture_core::engine::estate::KnownEstate;
+    use posture_core::engine::fact::{Facts, Observation, Profile, Verdict};
     use posture_core::engine::posture::Posture;
     use posture_core::engine::severity::Severity;
     use posture_core::import::Format;
@@ -27,7 +28,7 @@ mod needs_samples {
             attestations: &[],
             decisions: &[],
             profile: &Profile::new(),
-            systems: SystemCounts::default(),
+            estate: KnownEstate::NOTHING,
             critical_subjects: &[],
             base_loss: None,
             now,

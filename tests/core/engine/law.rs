@@ -22,7 +22,7 @@ use super::world::{World, attested, control, day};
 
 const CASES: u32 = 512;
 
-fn config() -> ProptestConfig {
+pub(super) fn config() -> ProptestConfig {
     ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() }
 }
 

@@ -1,8 +1,10 @@
 //! Everything that is known must be seen: facets, platforms, accounts, devices.
 
+use posture_core::clock::Time;
 use posture_core::engine::catalog::facet::{Facet, FacetSet, Population};
+use posture_core::engine::estate::{EstateKind, SaidWhole, SystemCounts};
 use posture_core::engine::fact::Status::{Compliant, NonCompliant, NotAssessed, Partial};
-use posture_core::engine::fact::{Observation, Status, SystemCounts, Usage};
+use posture_core::engine::fact::{Observation, Status, Usage};
 use posture_core::engine::posture::PartialBecause;
 use posture_core::engine::severity::Severity;
 
@@ -26,6 +28,8 @@ fn over(over: Population, platforms: &[&str]) -> World {
     control.platforms = platforms.iter().map(|it| (*it).to_owned()).collect();
     let mut world = World::new(vec![control]);
     world.map("c1", &[0]);
+    let kind = EstateKind::CloudAccounts;
+    world.estate.said_whole = vec![SaidWhole { kind, n_known: 10, until: Time::MAX }];
     world
 }
 
@@ -130,7 +134,8 @@ fn one_of_many_devices_is_partial() {
     let host = |n: u32| seen(1, 0).scope(&format!("host/h{n}"));
     let listed = |n: u32, n_seen: u32| {
         let mut world = over(Population::Computers, &[]);
-        world.systems = SystemCounts { n_computers: n, is_listed: true, ..SystemCounts::default() };
+        world.estate.systems =
+            SystemCounts { n_computers: n, is_listed: true, ..SystemCounts::default() };
         (0..n_seen).fold(world, |world, it| world.seen(host(it)))
     };
     let one = of(&listed(50, 1));
@@ -147,7 +152,7 @@ fn one_of_many_devices_is_partial() {
         assert_eq!(of(&listed(n, n_seen)).0, expect, "{n_seen} of {n}");
     }
     let mut unlisted = over(Population::Computers, &[]).seen(host(1));
-    unlisted.systems.n_computers = 1;
+    unlisted.estate.systems.n_computers = 1;
     assert_eq!(of(&unlisted).0, Partial, "nobody said that there is one only");
     let twice = ["host/a/cis", "host/a/stig"].map(|it| seen(1, 0).scope(it));
     let twice = twice.into_iter().fold(listed(2, 0), World::seen);

@@ -6,9 +6,10 @@ use posture_core::clock::Time;
 use posture_core::engine::assess;
 use posture_core::engine::catalog::facet::{Facet, FacetSet, Population};
 use posture_core::engine::catalog::{Catalog, Category, CheckLink, Control, Tool};
+use posture_core::engine::estate::KnownEstate;
 use posture_core::engine::fact::{
     Attestation, CompleteRead, Facts, Observation, Profile, RowDecision, RowDecisionKind, Status,
-    Subject, SystemCounts, UNUSED_DAYS, Usage, Verdict,
+    Subject, UNUSED_DAYS, Usage, Verdict,
 };
 use posture_core::engine::framework::{
     ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
@@ -35,7 +36,7 @@ pub(crate) struct World {
     pub(crate) decisions: Vec<RowDecision>,
     pub(crate) profile: Profile,
     pub(crate) critical: Vec<u64>,
-    pub(crate) systems: SystemCounts,
+    pub(crate) estate: KnownEstate,
     pub(crate) base_loss: Option<u64>,
     pub(crate) now: Time,
 }
@@ -50,7 +51,7 @@ impl World {
             decisions: Vec::new(),
             profile: Profile::new(),
             critical: Vec::new(),
-            systems: SystemCounts::default(),
+            estate: KnownEstate::default(),
             base_loss: None,
             now: day(TODAY),
         }
@@ -144,7 +145,7 @@ impl World {
                 attestations: &self.attestations,
                 decisions: &self.decisions,
                 profile: &self.profile,
-                systems: self.systems,
+                estate: &self.estate,
                 critical_subjects: &self.critical,
                 base_loss: self.base_loss,
                 now,

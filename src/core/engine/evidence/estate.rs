@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::current::Current;
 use crate::clock::Time;
 use crate::engine::catalog::facet::Population;
-use crate::engine::fact::{Facts, Observation, SystemCounts, Usage};
+use crate::engine::estate::{EstateKind, EstateMember, MemberDecision, N_MEMBERS_MAX, SaidWhole};
+use crate::engine::fact::{Facts, Observation, Usage};
 use crate::engine::horizon::Horizon;
 
 /// What nobody saw for so long does not exist any more.
@@ -15,6 +16,8 @@ pub(in crate::engine) const NETWORK: &str = "onPremNetwork";
 /// Platforms of which each must be seen. Others are of devices and of what the client does.
 const SEEN_ONE_BY_ONE: [&str; 8] =
     ["m365", "google", "aws", "azure", "gcp", "kubernetes", "otherIdentity", NETWORK];
+/// Those whose accounts are cloud accounts.
+const CLOUDS: [&str; 4] = ["aws", "azure", "gcp", "kubernetes"];
 
 /// What an observation is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,28 +65,26 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What is known of one client.
-#[derive(Debug, Default)]
-pub(in crate::engine) struct Estate<'a> {
-    /// Used, or seen: the accounts of each, of those that are named.
-    platforms: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// When something of a platform was seen last.
-    seen_at: BTreeMap<&'a str, Time>,
-    systems: SystemCounts,
+pub(in crate::engine) fn is_cloud(platform: &str) -> bool {
+    CLOUDS.contains(&platform)
 }
 
-impl<'a> Estate<'a> {
-    pub(in crate::engine) fn of(
-        facts: &Facts<'a>,
-        current: &'a [Current<'a>],
-        horizon: &mut Horizon,
-    ) -> Self {
-        let mut estate = Self { systems: facts.systems, ..Self::default() };
-        let used = facts.profile.iter().filter(|(_, it)| **it == Usage::Used);
-        estate.platforms.extend(used.map(|(platform, _)| (platform.as_str(), BTreeSet::new())));
-        let seen = current.iter().filter(|it| it.result.is_some()).map(|it| it.worst);
+/// When something of a place was seen last, and by which source.
+#[derive(Clone, Copy, Debug)]
+struct Sight<'a> {
+    at: Time,
+    source: &'a str,
+}
+
+/// Everything that was seen in the last [`KNOWN_DAYS`], whether or not it is meant.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Sights<'a>(BTreeMap<Place<'a>, Sight<'a>>);
+
+impl<'a> Sights<'a> {
+    pub(in crate::engine) fn of(current: &[Current<'a>], horizon: &mut Horizon) -> Self {
+        let mut all: BTreeMap<Place<'a>, Sight<'a>> = BTreeMap::new();
         let mut last: Option<(&Observation, Place<'_>)> = None;
-        for it in seen {
+        for it in current.iter().filter(|it| it.result.is_some()).map(|it| it.worst) {
             // Those of a scope follow one another.
             let is_same = |last: &Observation| {
                 (&last.source, &last.scope, &last.platform) == (&it.source, &it.scope, &it.platform)
@@ -91,26 +92,186 @@ impl<'a> Estate<'a> {
             let place = last.filter(|last| is_same(last.0)).map(|it| it.1);
             let is_told =
                 place.is_some() && last.is_some_and(|last| it.observed_at <= last.0.observed_at);
-            if !is_told {
-                let place = place.unwrap_or_else(|| Place::of(it));
-                estate.see(place, it.observed_at, horizon);
-                last = Some((it, place));
+            if is_told {
+                continue;
+            }
+            let place = place.unwrap_or_else(|| Place::of(it));
+            last = Some((it, place));
+            let ends_at = it.observed_at.plus_days(KNOWN_DAYS);
+            horizon.see(ends_at);
+            if place != Place::Client && !horizon.is_past(ends_at) {
+                let sight = Sight { at: it.observed_at, source: &it.source };
+                let newest = all.entry(place).or_insert(sight);
+                if (newest.at, sight.source) < (sight.at, newest.source) {
+                    *newest = sight;
+                }
+            }
+        }
+        Self(all)
+    }
+
+    /// The platforms and accounts, for people: at most [`N_MEMBERS_MAX`].
+    pub(in crate::engine) fn members(&self) -> Vec<EstateMember> {
+        let mut platforms: BTreeMap<&str, Sight<'_>> = BTreeMap::new();
+        let mut members = Vec::new();
+        for (place, sight) in &self.0 {
+            let Place::Platform { platform, account } = *place else { continue };
+            let newest = platforms.entry(platform).or_insert(*sight);
+            if newest.at < sight.at {
+                *newest = *sight;
+            }
+            let Some(account) = account else { continue };
+            let kind =
+                if is_cloud(platform) { EstateKind::CloudAccounts } else { EstateKind::Scopes };
+            members.push(member(kind, format!("{platform}/{account}"), *sight));
+        }
+        let of_platform =
+            |(id, sight): (&str, Sight<'_>)| member(EstateKind::Platforms, id.to_owned(), sight);
+        let mut all: Vec<_> = platforms.into_iter().map(of_platform).collect();
+        all.append(&mut members);
+        all.truncate(N_MEMBERS_MAX);
+        all
+    }
+
+    fn n_cloud_accounts(&self) -> u32 {
+        let is_one = |it: &&Place<'_>| matches!(it, Place::Platform { platform, account: Some(_) } if is_cloud(platform));
+        u32::try_from(self.0.keys().filter(is_one).count()).unwrap_or(u32::MAX)
+    }
+}
+
+fn member(kind: EstateKind, id: String, sight: Sight<'_>) -> EstateMember {
+    EstateMember { kind, id, last_seen: sight.at, source: sight.source.to_owned() }
+}
+
+/// The decisions that take members out, those that count now.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Left<'a> {
+    decisions: Vec<&'a MemberDecision>,
+    by_name: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Left<'a> {
+    /// A member that a person calls gone is back once something of it is seen after that.
+    pub(in crate::engine) fn of(
+        facts: &Facts<'a>,
+        sights: &Sights<'a>,
+        horizon: &mut Horizon,
+    ) -> Self {
+        let mut left = Self::default();
+        for it in &facts.estate.members {
+            it.until.into_iter().for_each(|end| horizon.see(end));
+            if it.until.is_none_or(|end| !horizon.is_past(end)) {
+                left.add(it);
+            }
+        }
+        if left.decisions.is_empty() {
+            return left;
+        }
+        let back: BTreeSet<usize> = sights
+            .0
+            .iter()
+            .filter_map(|(place, sight)| {
+                let at = left.find(*place)?;
+                let decision = left.decisions[at];
+                (decision.is_retired && decision.at < sight.at).then_some(at)
+            })
+            .collect();
+        let mut kept = Self::default();
+        for (at, it) in left.decisions.iter().enumerate() {
+            if !back.contains(&at) {
+                kept.add(it);
+            }
+        }
+        kept
+    }
+
+    fn add(&mut self, decision: &'a MemberDecision) {
+        let at = self.decisions.len();
+        self.by_name.extend(decision.names.iter().map(|it| (it.as_str(), at)));
+        self.decisions.push(decision);
+    }
+
+    fn find(&self, place: Place<'_>) -> Option<usize> {
+        let name = match place {
+            Place::Client | Place::Platform { account: None, .. } => return None,
+            Place::Platform { platform, account: Some(account) } => format!("{platform}/{account}"),
+            Place::Device(name) => name.to_lowercase(),
+        };
+        self.by_name.get(name.as_str()).copied()
+    }
+
+    /// Drops what was seen of the members.
+    pub(in crate::engine) fn drop_from(&self, current: &mut Vec<Current<'_>>) {
+        if !self.decisions.is_empty() {
+            current.retain(|it| self.find(Place::of(it.worst)).is_none());
+        }
+    }
+
+    fn count(&self, over: impl Fn(&MemberDecision) -> u32) -> u32 {
+        self.decisions.iter().map(|it| over(it)).sum()
+    }
+}
+
+/// What is known of one client, and meant.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Estate<'a> {
+    /// Used, or seen: the accounts of each, of those that are named.
+    platforms: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// When something of a platform was seen last.
+    seen_at: BTreeMap<&'a str, Time>,
+    n_computers: u32,
+    n_servers: u32,
+    n_addressed: u32,
+    /// Of these there are no more than are known.
+    whole: BTreeSet<EstateKind>,
+}
+
+impl<'a> Estate<'a> {
+    pub(in crate::engine) fn of(
+        facts: &Facts<'a>,
+        sights: &Sights<'a>,
+        left: &Left<'a>,
+        horizon: &mut Horizon,
+    ) -> Self {
+        let systems = facts.estate.systems;
+        let mut estate = Self {
+            n_computers: systems.n_computers.saturating_sub(left.count(|it| it.counts.n_computers)),
+            n_servers: systems.n_servers.saturating_sub(left.count(|it| it.counts.n_servers)),
+            n_addressed: systems.n_addressed.saturating_sub(left.count(|it| it.counts.n_addressed)),
+            ..Self::default()
+        };
+        if systems.is_listed {
+            estate.whole.extend(EstateKind::ALL.into_iter().filter(|it| it.is_of_devices()));
+        }
+        let n_known = |kind: EstateKind| match kind {
+            EstateKind::Computers => systems.n_computers,
+            EstateKind::Servers => systems.n_servers,
+            EstateKind::Systems => systems.n_addressed,
+            EstateKind::CloudAccounts => sights.n_cloud_accounts(),
+            EstateKind::Platforms | EstateKind::Scopes => 0,
+        };
+        for SaidWhole { kind, n_known: n_then, until } in &facts.estate.said_whole {
+            horizon.see(*until);
+            if !horizon.is_past(*until) && n_known(*kind) <= *n_then {
+                estate.whole.insert(*kind);
+            }
+        }
+        let used = facts.profile.iter().filter(|(_, it)| **it == Usage::Used);
+        estate.platforms.extend(used.map(|(platform, _)| (platform.as_str(), BTreeSet::new())));
+        for (place, sight) in &sights.0 {
+            if left.find(*place).is_none() {
+                estate.see(*place, sight.at);
             }
         }
         estate
     }
 
-    fn see(&mut self, place: Place<'a>, at: Time, horizon: &mut Horizon) {
+    fn see(&mut self, place: Place<'a>, at: Time) {
         let (platform, account) = match place {
             Place::Client => return,
             Place::Platform { platform, account } => (platform, account),
             Place::Device(_) => (NETWORK, None),
         };
-        let ends_at = at.plus_days(KNOWN_DAYS);
-        horizon.see(ends_at);
-        if horizon.is_past(ends_at) {
-            return;
-        }
         let newest = self.seen_at.entry(platform).or_insert(at);
         *newest = at.max(*newest);
         // That a device was seen does not say that the client has a network of its own.
@@ -128,17 +289,21 @@ impl<'a> Estate<'a> {
         asked.filter_map(|it| Some((it, self.platforms.get(it)?)))
     }
 
+    pub(in crate::engine) fn saw(&self, platform: &str) -> bool {
+        self.seen_at.contains_key(platform)
+    }
+
     /// Something of the platform was seen after this time.
     pub(in crate::engine) fn saw_after(&self, platform: &str, time: Time) -> bool {
         platform != NETWORK && self.seen_at.get(platform).is_some_and(|at| time < *at)
     }
 
-    /// How many devices a population has, if it is one of devices that are counted.
-    pub(in crate::engine) fn n_devices(&self, over: Population) -> Option<u32> {
-        match over {
-            Population::Computers => Some(self.systems.n_computers),
-            Population::Servers => Some(self.systems.n_servers),
-            Population::Systems => Some(self.systems.n_addressed),
+    /// How many devices a population has, if it is one of devices that are counted, and whether these are all.
+    pub(in crate::engine) fn devices(&self, over: Population) -> Option<(u32, bool)> {
+        let (n, kind) = match over {
+            Population::Computers => (self.n_computers, EstateKind::Computers),
+            Population::Servers => (self.n_servers, EstateKind::Servers),
+            Population::Systems => (self.n_addressed, EstateKind::Systems),
             Population::Client
             | Population::Accounts
             | Population::Administrators
@@ -147,12 +312,13 @@ impl<'a> Estate<'a> {
             | Population::Networks
             | Population::Domains
             | Population::CloudAccounts
-            | Population::Repositories => None,
-        }
+            | Population::Repositories => return None,
+        };
+        Some((n, self.whole.contains(&kind)))
     }
 
-    /// A source listed all devices that there are.
-    pub(in crate::engine) const fn lists_devices(&self) -> bool {
-        self.systems.is_listed
+    /// A person said that the cloud accounts that are known are all.
+    pub(in crate::engine) fn knows_cloud_accounts(&self) -> bool {
+        self.whole.contains(&EstateKind::CloudAccounts)
     }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use super::current::EvidenceClaim;
-use super::estate::{Estate, NETWORK, Place};
+use super::estate::{Estate, NETWORK, Place, is_cloud};
 use super::fraction::Share;
 use crate::engine::catalog::Control;
 use crate::engine::catalog::facet::{FacetSet, Population};
+use crate::engine::estate::UnseenKind;
 use crate::engine::statement::platform_name;
 
 /// How many parts that nobody looked at are named.
@@ -26,6 +27,8 @@ enum UnseenPart<'a> {
     /// Something is true if it is met. On this platform and account; `None`: anywhere.
     Facet(&'a str, Option<Spot<'a>>),
     Place(Spot<'a>),
+    /// Nobody says that the cloud accounts that are known are all.
+    OtherClouds,
     /// Of so many known devices, these were looked at. `None`: nobody listed them.
     Devices {
         over: Population,
@@ -79,10 +82,12 @@ impl<'a> Parts<'a> {
                 }
             }
         }
-        let by_devices = match estate.n_devices(control.over) {
-            Some(n_known) => parts.ask_devices(control, (n_known, estate.lists_devices()), &looks),
-            None => FacetSet::NONE,
-        };
+        if control.over == Population::CloudAccounts && !estate.knows_cloud_accounts() {
+            parts.ask_clouds(control, &looks);
+        }
+        let by_devices = estate
+            .devices(control.over)
+            .map_or(FacetSet::NONE, |known| parts.ask_devices(control, known, &looks));
         if control.facets.len() == 1 && !parts.shares.is_empty() {
             return parts;
         }
@@ -115,6 +120,17 @@ impl<'a> Parts<'a> {
         for facet in facets.iter() {
             let says = control.facets[facet].says.as_str();
             self.count(seen.has(facet), || UnseenPart::Facet(says, Some(spot)));
+        }
+    }
+
+    /// What names one account of a cloud stands for that one. There may be more until somebody says that there are not.
+    fn ask_clouds(&mut self, control: &'a Control, looks: &[Look<'a>]) {
+        let of_client = |it: &&Look<'a>| it.place == Place::Client;
+        let is_of_all =
+            control.all_facets().without(facets_of(looks.iter().filter(of_client))).is_empty();
+        let is_cloud = |it: &Look<'a>| matches!(it.place, Place::Platform { platform, .. } if is_cloud(platform));
+        if looks.iter().any(is_cloud) && !is_of_all {
+            self.count(false, || UnseenPart::OtherClouds);
         }
     }
 
@@ -157,6 +173,23 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// The platforms that a control names, that are used, and that nothing looked at.
+    pub(in crate::engine) fn of_platforms(control: &'a Control, estate: &Estate<'a>) -> Self {
+        let mut parts = Self::default();
+        if control.over.is_on_platforms() {
+            let all = estate.platforms_of(&control.platforms).map(|it| it.0);
+            for platform in all.filter(|it| !estate.saw(it)) {
+                parts.count(false, || UnseenPart::Place(Spot { platform, account: None }));
+            }
+        }
+        parts
+    }
+
+    /// What nobody looked at, in words.
+    pub(in crate::engine) fn unseen(&self) -> impl Iterator<Item = (UnseenKind, String)> {
+        self.unseen.iter().map(|it| (it.kind(), it.to_string()))
+    }
+
     /// Everything that is known was looked at.
     pub(in crate::engine) fn is_whole(&self) -> bool {
         self.unseen.is_empty()
@@ -191,6 +224,18 @@ fn is_of_entra(platform: &str) -> bool {
     matches!(platform, "m365" | "azure")
 }
 
+impl UnseenPart<'_> {
+    const fn kind(&self) -> UnseenKind {
+        match self {
+            Self::Facet(..) => UnseenKind::Facet,
+            Self::Place(Spot { account: None, .. }) => UnseenKind::Platform,
+            Self::Place(_) => UnseenKind::Account,
+            Self::OtherClouds => UnseenKind::CloudAccounts,
+            Self::Devices { .. } => UnseenKind::Devices,
+        }
+    }
+}
+
 impl fmt::Display for Spot<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(platform_name(self.platform))?;
@@ -204,6 +249,7 @@ impl fmt::Display for UnseenPart<'_> {
             Self::Facet(says, None) => write!(f, "\"{says}\""),
             Self::Facet(says, Some(spot)) => write!(f, "\"{says}\" in {spot}"),
             Self::Place(spot) => spot.fmt(f),
+            Self::OtherClouds => f.write_str("other cloud accounts, if there are any"),
             Self::Devices { over, n_seen, n_known: Some(n) } => {
                 write!(f, "{} of {n} {}", n - n_seen, over.as_str())
             }

@@ -196,7 +196,7 @@ impl<'a> ShareCounts<'a> {
     }
 
     /// How many subjects are known.
-    fn known(&self) -> u64 {
+    pub(in crate::engine) fn known(&self) -> u64 {
         self.passed + self.failed + self.unseen
     }
 

@@ -1,0 +1,203 @@
+//! What exists at a client: what was seen of it, and what people say about it.
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+pub enum EstateKind {
+    /// Such as Microsoft 365.
+    Platforms,
+    /// Tenants, by platform and name.
+    Scopes,
+    /// Accounts, subscriptions and projects of clouds, by platform and number.
+    CloudAccounts,
+    /// Workstations, servers and virtual machines.
+    Computers,
+    /// Servers, and virtual machines.
+    Servers,
+    /// What has an address or a name in a network.
+    Systems,
+}
+
+impl EstateKind {
+    pub const ALL: [Self; 6] = [
+        Self::Platforms,
+        Self::Scopes,
+        Self::CloudAccounts,
+        Self::Computers,
+        Self::Servers,
+        Self::Systems,
+    ];
+    /// Those of which a person can say that they are all. Of platforms, the profile says it.
+    pub const SAID_WHOLE: [Self; 4] =
+        [Self::CloudAccounts, Self::Computers, Self::Servers, Self::Systems];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Platforms => "platforms",
+            Self::Scopes => "scopes",
+            Self::CloudAccounts => "cloud_accounts",
+            Self::Computers => "computers",
+            Self::Servers => "servers",
+            Self::Systems => "systems",
+        }
+    }
+
+    /// What people call them.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Platforms => "platforms",
+            Self::Scopes => "tenants",
+            Self::CloudAccounts => "cloud accounts",
+            Self::Computers => "computers",
+            Self::Servers => "servers",
+            Self::Systems => "systems in the network",
+        }
+    }
+
+    /// They are devices of the inventory.
+    #[must_use]
+    pub const fn is_of_devices(self) -> bool {
+        matches!(self, Self::Computers | Self::Servers | Self::Systems)
+    }
+}
+
+/// What is known to exist, besides what observations are about.
+#[derive(Clone, Debug, Default)]
+pub struct KnownEstate {
+    pub systems: SystemCounts,
+    /// In any order; at most one of each kind.
+    pub said_whole: Vec<SaidWhole>,
+    /// In any order; at most one of each member.
+    pub members: Vec<MemberDecision>,
+}
+
+impl KnownEstate {
+    pub const NOTHING: &'static Self =
+        &Self { systems: SystemCounts::NONE, said_whole: Vec::new(), members: Vec::new() };
+}
+
+/// How many devices of a client are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SystemCounts {
+    /// Workstations, servers and virtual machines.
+    pub n_computers: u32,
+    /// Servers, and virtual machines.
+    pub n_servers: u32,
+    /// What has an address in a network.
+    pub n_addressed: u32,
+    /// A source listed all that there are.
+    pub is_listed: bool,
+}
+
+impl SystemCounts {
+    pub const NONE: Self = Self { n_computers: 0, n_servers: 0, n_addressed: 0, is_listed: false };
+}
+
+/// A person says that there are no more than are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SaidWhole {
+    pub kind: EstateKind,
+    /// How many were known then. Once there are more, it no longer counts.
+    pub n_known: u32,
+    pub until: Time,
+}
+
+/// A person takes a member out of what must be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberDecision {
+    /// The scope that it is, such as `aws/123456789012`; of a device all its names, in lower case.
+    pub names: Vec<String>,
+    /// Of a device: in which counts it is, each 0 or 1.
+    pub counts: SystemCounts,
+    /// It is gone: should something of it be seen later, it is back. Otherwise it exists and is not meant.
+    pub is_retired: bool,
+    pub at: Time,
+    pub until: Option<Time>,
+}
+
+/// A platform or an account of one, as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct EstateMember {
+    pub kind: EstateKind,
+    /// Such as `aws`, or `aws/123456789012`.
+    pub id: String,
+    pub last_seen: Time,
+    /// The source that saw it last.
+    pub source: String,
+}
+
+/// Something that is known, and that nobody looked at, or not at all of it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Unseen {
+    pub kind: UnseenKind,
+    /// In words, such as `Azure`, or `49 of 50 computers`.
+    pub what: String,
+    /// The codes of the controls that are not met, or may not be, as long as it is not seen.
+    pub controls: Vec<String>,
+}
+
+/// What is done about something unseen differs by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum UnseenKind {
+    Platform,
+    /// A tenant, account, subscription or project.
+    Account,
+    /// There may be more cloud accounts than are known.
+    CloudAccounts,
+    /// There may be more devices than are known, or some were not looked at.
+    Devices,
+    /// Accounts, administrators and their like of which a source says nothing.
+    Members,
+    /// Something that a control requires.
+    Facet,
+}
+
+impl UnseenKind {
+    pub const ALL: [Self; 6] = [
+        Self::Platform,
+        Self::Account,
+        Self::CloudAccounts,
+        Self::Devices,
+        Self::Members,
+        Self::Facet,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Platform => "platform",
+            Self::Account => "account",
+            Self::CloudAccounts => "cloud_accounts",
+            Self::Devices => "devices",
+            Self::Members => "members",
+            Self::Facet => "facet",
+        }
+    }
+
+    /// What one can do about it.
+    #[must_use]
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            Self::Platform => {
+                "Connect it, import a report about it, or say in the profile that it is unused."
+            }
+            Self::Account => "Look at it too, or say that it is gone or not meant.",
+            Self::CloudAccounts => "Look at the others too, or say that these are all.",
+            Self::Devices => {
+                "Look at the others too, connect a source that lists all devices, or say that these are all."
+            }
+            Self::Members => "Find out why the source says nothing of them.",
+            Self::Facet => "Let a source look at it, or attest it with evidence.",
+        }
+    }
+}
+
+/// How many unseen things are kept, the most valuable first.
+pub const N_UNSEEN_MAX: usize = 100;
+/// How many platforms and accounts are kept.
+pub const N_MEMBERS_MAX: usize = 1_000;
