@@ -440,6 +440,13 @@ fn answers_of_the_management_interface_are_as_documented() {
     ask("attest_control", "PUT", &of("/controls/GOV-15"), &json!({"status": null}));
     ask("attest_control", "PUT", &of("/controls/x"), &body);
     ask("list_client_controls", "GET", &of("/controls"), &none);
+    let body = json!({"all": true, "reason": "counted", "by": "Ada"});
+    ask("say_estate_whole", "PUT", &of("/estate/cloud_accounts"), &body);
+    ask("say_estate_whole", "PUT", &of("/estate/platforms"), &body);
+    ask("say_estate_whole", "PUT", &of("/estate/x"), &body);
+    let body = json!({"members": ["aws/1"], "decision": "retired", "reason": "r", "by": "Ada"});
+    ask("decide_estate", "POST", &of("/estate/decisions"), &body);
+    ask("get_estate", "GET", &of("/estate"), &none);
     let row = of("/compliance/HIPAA/164.308(a)(2)");
     let body = json!({"decision": "attested", "evidence": "e", "reason": "r", "by": "Ada"});
     ask("decide_requirement", "PUT", &row, &body);

@@ -100,6 +100,9 @@ enum Command {
     /// Show a client's requirements, and decide about them.
     #[command(subcommand)]
     Requirement(decision::requirement::RequirementCommand),
+    /// Show what exists at a client and what nobody looked at, and say what there is.
+    #[command(subcommand)]
+    Estate(decision::estate::EstateCommand),
     /// Show what people said about a client: attestations, decisions, acceptances, answers, and what became of them.
     #[command(subcommand)]
     Statement(decision::statement::StatementCommand),
@@ -215,6 +218,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Control(command) => decision::control::run(&options()?, json, command),
         Command::Requirement(command) => decision::requirement::run(&options()?, json, command),
         Command::Batch(command) => decision::batch::run(&options()?, json, command),
+        Command::Estate(command) => decision::estate::run(&options()?, json, command),
         Command::Statement(command) => decision::statement::run(&options()?, json, command),
         Command::Observation(command) => report::observation::run(&options()?, json, command),
         Command::Vulnerability(command) => report::vulnerability::run(&options()?, json, command),

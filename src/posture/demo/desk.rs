@@ -8,12 +8,14 @@ use crate::app::App;
 use crate::app::assessment::evidence::NewEvidence;
 use crate::app::decision::Said;
 use crate::app::decision::control::NewAttestation;
+use crate::app::decision::estate::NewWhole;
 use crate::app::decision::evidence::Entered;
 use crate::app::decision::risk::{NewAcceptance, RiskChange};
 use crate::app::decision::task::{NewTask, TITLE_CHARS_MAX, TaskChange};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::engine::catalog::{Catalog, Control};
+use crate::engine::estate::EstateKind;
 use crate::engine::fact::Status;
 use crate::engine::severity::Severity;
 use crate::error::Result;
@@ -28,6 +30,8 @@ const N_ATTESTED: usize = 12;
 const TASK_WEEKS: u64 = 8;
 const DONE_WEEKS: u64 = 10;
 const TASK_DAYS: i64 = 21;
+/// By then every source of a client was read.
+const ESTATE_WEEK: u64 = 3;
 /// More are asked for than there ever are.
 const N_TASKS: u32 = 100;
 /// Risks that a client lives with, and why.
@@ -66,6 +70,9 @@ impl Desk<'_> {
         }
         if self.client.story == Story::Model && self.week == 2 {
             self.attest_all().await?;
+        }
+        if self.week == ESTATE_WEEK && self.client.chance("estate", 3) != 0 {
+            self.say_whole().await?;
         }
         if self.is_week("attest", 3, 8) {
             self.attest_one().await?;
@@ -130,6 +137,19 @@ impl Desk<'_> {
         let reason = "Went through the documents with the client's management.";
         for control in self.stated().take(N_ATTESTED) {
             self.attest(control, reason, false).await?;
+        }
+        Ok(())
+    }
+
+    /// The client's management went through the lists of what there is.
+    async fn say_whole(&self) -> Result<()> {
+        for kind in [EstateKind::CloudAccounts, EstateKind::Computers, EstateKind::Servers] {
+            let new = NewWhole {
+                reason: "Went through the list with the client's management.".to_owned(),
+                until: None,
+                by: self.by.author(person::ADVISER.to_owned()),
+            };
+            self.app.say_whole(self.rows, kind, new).await?;
         }
         Ok(())
     }

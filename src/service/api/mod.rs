@@ -136,6 +136,7 @@ fn operations() -> impl OpenApi + 'static {
         ),
         (
             manage::decision::controls::ManagedControls,
+            manage::decision::estate::Estates,
             manage::decision::history::History,
             manage::decision::statements::Statements,
             manage::decision::batches::Batches,

@@ -150,6 +150,7 @@ pub(super) const FACT_PAST_RUNS: u8 = 41;
 /// Key: [`POSTURE_LOSS`]. Value: `ExpectedLoss`. None if an input is unknown.
 /// Key: [`POSTURE_REFERENCES`], what it is about: 1; 2 and a risk id; 3 and a task id. Value: `Vec<ExternalReference>`.
 /// Key: [`POSTURE_DIGEST`], framework. Value: u64, what the framework was as it was assessed.
+/// Key: [`POSTURE_ESTATE`]. Value: `EstateRecord`.
 pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: ClientPart::Posture };
 pub(super) const POSTURE_ASSESSED: u8 = 1;
 pub(super) const POSTURE_SCORE: u8 = 2;
@@ -163,6 +164,7 @@ pub(super) const POSTURE_SUMMARIZED: u8 = 9;
 pub(super) const POSTURE_LOSS: u8 = 10;
 pub(super) const POSTURE_DIGEST: u8 = 11;
 pub(super) const POSTURE_REFERENCES: u8 = 12;
+pub(super) const POSTURE_ESTATE: u8 = 13;
 
 /// The history of the score and of every verdict.
 ///

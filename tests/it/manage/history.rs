@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::controls::{attest, controls, try_attest};
+use super::estate::say_all;
 use super::own_frameworks::{add_kept, framework};
 use super::{Finding, GOOD, MIXED, import, patched, read, undo};
 use crate::harness::backend::Random;
@@ -106,6 +107,7 @@ fn what_was_observed_names_its_sources_and_runs() {
     let posture = Posture::start();
     let client = posture.client("A");
     let bad = import(&posture, &client, "", MIXED)["import"]["id"].clone();
+    say_all(&posture, &client, "cloud_accounts");
     posture.pass_days(1);
     let good = import(&posture, &client, "", GOOD)["import"]["id"].clone();
     let failing = controls(&posture, &client);

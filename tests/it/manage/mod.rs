@@ -16,6 +16,7 @@ mod conditions;
 mod controls;
 mod counts;
 mod documents;
+mod estate;
 mod events;
 mod evidence;
 mod evidence_files;

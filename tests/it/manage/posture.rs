@@ -3,6 +3,7 @@
 use posture::engine::severity::Severity;
 use serde_json::{Value, json};
 
+use super::estate::say_all;
 use super::{Finding, GOOD, MIXED, import, patched, read};
 use crate::harness::{Posture, catalog};
 
@@ -81,13 +82,15 @@ fn moves_tell_what_moved_the_score_newest_first() {
     let posture = Posture::start();
     let client = posture.client("A");
     let first = import(&posture, &client, "source=first", GOOD);
+    say_all(&posture, &client, "cloud_accounts");
     posture.pass_s(60);
     let second = import(&posture, &client, "source=first", MIXED);
     let scores = |it: &Value| it["changed"]["scoreAfter"].clone();
     let moves = explained(&posture, &client)["moves"].clone();
-    let [worse, begin] = moves.as_array().unwrap().as_slice() else { panic!("{moves}") };
+    let [worse, whole, begin] = moves.as_array().unwrap().as_slice() else { panic!("{moves}") };
     assert_eq!((&begin["from"], &begin["to"]), (&Value::Null, &scores(&first)));
-    assert_eq!((&worse["from"], &worse["to"]), (&scores(&first), &scores(&second)));
+    assert_eq!((&whole["from"], &whole["cause"]), (&scores(&first), &json!("estate")));
+    assert_eq!((&worse["from"], &worse["to"]), (&whole["to"], &scores(&second)));
     assert!(worse["to"].as_u64() < worse["from"].as_u64());
     assert_eq!(worse["at"], "2026-03-10T09:01:00.000Z");
     assert_eq!((&begin["cause"], &worse["cause"]), (&json!("first"), &json!("first")));

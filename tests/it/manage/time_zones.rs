@@ -55,7 +55,19 @@ fn sent(posture: &Posture, client: &str, day: &str) -> Vec<(&'static str, Value)
     let held = posture.operator("PUT", &of("hold"), &case).json()["data"].clone();
     let lifted = posture.operator("DELETE", &of("hold?reason=over"), &Value::Null);
     assert_eq!(lifted.status, 200, "{}", lifted.text());
+    let said = json!({"all": true, "reason": "counted", "by": "Ada", "until": day});
+    let said = posture.operator("PUT", &of("estate/cloud_accounts"), &said);
+    let kinds = said.json()["data"]["kinds"].clone();
+    let whole = kinds.as_array().unwrap().iter().find(|it| it["kind"] == "cloud_accounts");
+    let out = json!({
+        "members": ["aws/111122223333"], "decision": "excluded", "reason": "a sandbox", "by": "Ada", "until": day,
+    });
+    let out = posture.operator("POST", &of("estate/decisions"), &out);
+    let members = out.json()["data"]["members"].clone();
+    let left = members.as_array().unwrap().iter().find(|it| !it["decision"].is_null());
     vec![
+        ("say_estate_whole", whole.unwrap()["all"]["until"].clone()),
+        ("decide_estate", left.unwrap()["decision"]["until"].clone()),
         (
             "attest_control",
             attest(posture, client, "GOV-04", &json!({"until": day}))["attestation"]["until"]

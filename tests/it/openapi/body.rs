@@ -12,13 +12,17 @@ use crate::strangers::world::{OF_A_SESSION, PASSWORD, World, in_order};
 /// Operations that ignore fields they do not know.
 const IGNORING: [&str; 4] = ["create_asset", "update_asset", "log_in", "put_exploited_list"];
 /// Fields that the document does not require, because they are required only together with others.
-const CONDITIONAL: [(&str, &str); 15] = [
+const CONDITIONAL: [(&str, &str); 19] = [
     ("change_risk", "accepted"),
     ("change_risk", "until"),
     ("change_risk", "reason"),
     ("attest_control", "reason"),
     ("attest_control", "by"),
     ("decide_requirement", "reason"),
+    ("say_estate_whole", "reason"),
+    ("say_estate_whole", "by"),
+    ("decide_estate", "reason"),
+    ("decide_estate", "by"),
     ("decide_requirement", "evidence"),
     ("decide_requirement", "by"),
     ("add_evidence", "by"),

@@ -244,6 +244,7 @@ impl World {
             .replace("{connectionId}", id.unwrap_or(&self.connection))
             .replace("{reportScheduleId}", id.unwrap_or(&self.report_schedule))
             .replace("{kind}", KIND)
+            .replace("{estateKind}", "computers")
             .replace("{key}", "msp.name")
             .replace("{scan_id}", id.unwrap_or(&self.scan))
             .replace("own-frameworks/{frameworkId}", "own-frameworks/MSP_BASE")
@@ -269,6 +270,10 @@ impl World {
             "rotate_key" => json!({"graceS": 60}),
             "push_facts" => json!({"source": "test"}),
             "attest_control" => json!({"status": "partial", "reason": "seen", "by": "Ada"}),
+            "say_estate_whole" => json!({"all": true, "reason": "counted", "by": "Ada"}),
+            "decide_estate" => json!({
+                "members": ["aws/111122223333"], "decision": "excluded", "reason": "a sandbox", "by": "Ada",
+            }),
             "place_hold" => json!({"reason": "a case"}),
             "try_batch" | "begin_batch" => batch(client),
             "undo_batch" | "undo_statement" => json!({"reason": "not this client"}),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::subject::AssessmentInput;
-use super::{condition, risk, undone};
+use super::{condition, estate, risk, undone};
 use crate::app::App;
 use crate::app::assessment::expiry::Expiry;
 use crate::app::assessment::statement::Statements;
@@ -17,16 +17,16 @@ use crate::app::event::summary::Announcements;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::{Before, Change, difference};
-use crate::engine::fact::{Facts, SourceFacts, SystemCounts};
+use crate::engine::fact::{Facts, SourceFacts};
 use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkOutcome, Posture, coverage};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
 use crate::store::global::change::{NewChanges, RowChange};
+use crate::store::per_client::estate::EstateRecord;
 use crate::store::per_client::history::score::ScoreMove;
-use crate::store::per_client::import::{PostureChange, SourceScope};
+use crate::store::per_client::import::PostureChange;
 use crate::store::per_client::posture::{AssessmentRecord, OpenRisk, ScoreEntry};
-use crate::store::per_client::roster::{ListKind, Roster};
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore};
 
 /// The daily assessments are spread over this many seconds from the start of the day.
@@ -59,6 +59,8 @@ pub struct AssessmentPlan {
     forgotten_risks: Vec<String>,
     touched: Vec<(u64, Option<u8>)>,
     loss: Option<ExpectedLoss>,
+    /// `None`: it is as it was.
+    estate: Option<EstateRecord>,
     conditions: ConditionChanges,
     announcements: Announcements,
     due: Time,
@@ -124,6 +126,11 @@ impl StoredPosture {
     fn unknown_frameworks(&self, catalog: &Catalog) -> Vec<FrameworkId> {
         let all = self.frameworks.iter().map(|it| it.id);
         all.filter(|it| catalog.find_framework(*it).is_none()).collect()
+    }
+
+    fn new_digests(&self, catalog: &Catalog) -> Vec<(FrameworkId, u64)> {
+        let all = catalog.frameworks.iter().map(|it| (it.id, it.digest));
+        all.filter(|(id, digest)| self.digests.get(id) != Some(digest)).collect()
     }
 
     /// `ends_score`: there is no score to show any more.
@@ -244,7 +251,7 @@ pub fn plan(
 ) -> Result<AssessmentPlan> {
     let attestations = statements.attestations(now);
     let critical_subjects = subject.critical_subjects()?;
-    let posture = crate::engine::assess(
+    let mut posture = crate::engine::assess(
         &subject.catalog,
         &Facts {
             observations: &seen.observations,
@@ -252,12 +259,13 @@ pub fn plan(
             attestations: &attestations,
             decisions: &statements.decisions,
             profile: &subject.profile,
-            systems: systems(rows)?,
+            estate: &estate::known(rows, &statements.estate)?,
             critical_subjects: &critical_subjects,
             base_loss: subject.base_loss,
             now,
         },
     );
+    let estate = estate::record(rows, &mut posture)?;
     let mut stored = StoredPosture::read(rows, &subject.catalog)?;
     let is_shown = posture.has_evidence || stored.score.is_none();
     let term = (subject.retention, now);
@@ -276,8 +284,6 @@ pub fn plan(
     let conditions = expiry.add_to(conditions, rows, now)?;
     let mut conditions = conditions.map(ConditionPlan::finish).unwrap_or_default();
     let announcements = Announcements::plan(rows, cause.run(), events, &mut conditions, now)?;
-    let digests = subject.catalog.frameworks.iter().map(|it| (it.id, it.digest));
-    let digests = digests.filter(|(id, digest)| stored.digests.get(id) != Some(digest));
     announced.n_events = u32::try_from(announcements.events.len()).unwrap_or(u32::MAX);
     Ok(AssessmentPlan {
         facts_version: rows.facts_version()?,
@@ -297,7 +303,7 @@ pub fn plan(
             (cause, now),
         )?,
         changed: changed(&subject.catalog, &changes, cause, now),
-        digests: digests.collect(),
+        digests: stored.new_digests(&subject.catalog),
         forgotten_frameworks: stored.unknown_frameworks(&subject.catalog),
         controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
         frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
@@ -307,28 +313,10 @@ pub fn plan(
         forgotten_risks: carried.forgotten,
         touched: touched(&stored.touched, &posture.touched),
         loss: posture.loss,
+        estate,
         conditions,
         announcements,
         announced,
-    })
-}
-
-/// How many devices of the client are known, and whether some source listed all of them.
-fn systems(rows: &ClientSnapshot) -> Result<SystemCounts> {
-    let devices = rows.summary()?.devices.unwrap_or_default();
-    let lists_all = |it: &SourceScope| {
-        let roster = Roster { source: &it.source, scope: &it.scope, part: ListKind::Assets };
-        rows.find_reads(roster).map(|it| it.is_some_and(|it| 0 < it.n))
-    };
-    let mut is_listed = false;
-    for it in rows.list_sources()? {
-        is_listed = is_listed || lists_all(&it)?;
-    }
-    Ok(SystemCounts {
-        n_computers: devices.computers,
-        n_servers: devices.servers,
-        n_addressed: devices.addressed,
-        is_listed,
     })
 }
 
@@ -372,6 +360,7 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Postu
     plan.announcements.apply(batch)?;
     batch.put_assessed(&plan.assessed)?;
     batch.put_expected_loss(plan.loss)?;
+    plan.estate.as_ref().map_or(Ok(()), |it| batch.put_estate(it))?;
     let next = condition::reevaluate(batch, plan.assessed.at)?;
     // A request since the plan was made, such as a push, still requires an assessment of its own.
     if batch.n_asked()? == plan.n_asked {

@@ -274,6 +274,11 @@ pub(in crate::app) fn of_hold(at: Time, until: Option<Time>) -> Content {
     content(StatedAnswer::Held, at, until)
 }
 
+/// `answer`: about the estate.
+pub(in crate::app) fn of_estate(answer: StatedAnswer, at: Time, until: Option<Time>) -> Content {
+    content(answer, at, until)
+}
+
 /// Returns the attestation that a record holds. `None`: it holds something else.
 pub(in crate::app) fn attested_of(record: &StatementRecord) -> Option<Attested> {
     let (Topic::Control(control), Some(content)) = (&record.topic, record.content()) else {
@@ -336,7 +341,12 @@ pub(in crate::app) fn wording(catalog: &Catalog, topic: &Topic) -> Option<String
             let row = framework.rows.iter().find(|it| it.reference == *reference)?;
             Some(format!("{}\n{}", row.title, row.description))
         }
-        Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) | Topic::Hold => None,
+        Topic::Risk(_)
+        | Topic::Profile(_)
+        | Topic::Import(_)
+        | Topic::Hold
+        | Topic::Whole(_)
+        | Topic::Member { .. } => None,
     }
 }
 

@@ -1,5 +1,8 @@
 //! What people stated about a client: attestations, decisions about rows, evidence. Stored and assessed in one commit.
 
+use std::collections::BTreeSet;
+
+use crate::app::assessment::estate::{EstateEntry, EstateStatement};
 use crate::app::assessment::log::{self, Entry};
 use crate::app::input::require_future;
 use crate::clock::Time;
@@ -27,6 +30,7 @@ pub struct Statements {
     pub attested: Vec<Attested>,
     pub decisions: Vec<RowDecision>,
     pub evidence: Vec<Evidence>,
+    pub estate: Vec<EstateStatement>,
     /// What moves statements from names of earlier releases to those of this one. They count as moved at once, and are
     /// stored so with the next statement.
     pub(in crate::app) carried: Vec<Statement>,
@@ -37,9 +41,10 @@ pub struct Statements {
 pub(in crate::app) enum Statement {
     Attest(Attested, Author),
     Decide(RowDecision, Author),
+    Say(Vec<EstateEntry>),
     /// What counts of a control or a requirement.
     Withdraw(Entry),
-    /// The record was a mistake; this counts of the control or requirement without it.
+    /// The record was a mistake; this counts of its topic without it.
     Undo {
         entry: Entry,
         record: StatementNumber,
@@ -56,6 +61,11 @@ impl Statements {
             attested: rows.list_attested()?,
             decisions: rows.list_row_decisions()?,
             evidence: rows.list_evidence()?,
+            estate: rows
+                .list_standing_of_estate()?
+                .iter()
+                .filter_map(EstateStatement::of)
+                .collect(),
             carried: Vec::new(),
         };
         Ok(stored.carried_over(catalog))
@@ -148,11 +158,17 @@ impl Statements {
                 self.decisions.retain(|it| !it.is_about(new.framework, &new.reference));
                 self.decisions.push(new.clone());
             }
+            Statement::Say(entries) => {
+                let topics: BTreeSet<&Topic> = entries.iter().map(|it| &it.entry.topic).collect();
+                self.estate.retain(|it| !topics.contains(&it.topic));
+                self.estate.extend(entries.iter().filter_map(EstateEntry::statement));
+            }
             Statement::Withdraw(entry) => self.drop_about(&entry.topic),
             Statement::Undo { entry, standing, .. } => {
                 self.drop_about(&entry.topic);
                 self.attested.extend(standing.as_deref().and_then(log::attested_of));
                 self.decisions.extend(standing.as_deref().and_then(log::decision_of));
+                self.estate.extend(standing.as_deref().and_then(EstateStatement::of));
             }
             Statement::PutEvidence(new) => {
                 self.evidence.retain(|it| it.id != new.id);
@@ -169,6 +185,7 @@ impl Statements {
             Topic::Requirement { framework, reference } => {
                 self.decisions.retain(|it| !it.is_about(*framework, reference));
             }
+            Topic::Whole(_) | Topic::Member { .. } => self.estate.retain(|it| it.topic != *topic),
             Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) | Topic::Hold => (),
         }
     }
@@ -197,6 +214,15 @@ impl Statement {
                 record(batch, catalog, at, (topic, &new.reason, author), log::of_decision(new))?;
                 batch.put_row_decision(new)
             }
+            Self::Say(entries) => entries.iter().try_for_each(|it| {
+                let entry = it.entry.clone();
+                match &it.content {
+                    Some(content) => {
+                        log::state(batch, at, entry, it.wording.as_deref(), content.clone())
+                    }
+                    None => log::withdraw(batch, at, entry),
+                }
+            }),
             Self::Withdraw(entry) => {
                 log::withdraw(batch, at, entry.clone())?;
                 remove_about(batch, &entry.topic)
@@ -226,7 +252,12 @@ fn remove_about(batch: &mut ClientBatch<'_>, topic: &Topic) -> Result<()> {
         Topic::Requirement { framework, reference } => {
             batch.remove_row_decision(*framework, reference).map(|_| ())
         }
-        Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) | Topic::Hold => Ok(()),
+        Topic::Risk(_)
+        | Topic::Profile(_)
+        | Topic::Import(_)
+        | Topic::Hold
+        | Topic::Whole(_)
+        | Topic::Member { .. } => Ok(()),
     }
 }
 

@@ -231,6 +231,7 @@ fn point(catalog: &Catalog, cause: &Cause, now: Time) -> ChangePoint {
         Cause::Source { run, .. } | Cause::Undo(Undone::Import(run)) => Some(*run),
         Cause::Lapse
         | Cause::Scope
+        | Cause::Estate
         | Cause::Attestation
         | Cause::Assets
         | Cause::Catalogue

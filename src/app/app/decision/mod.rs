@@ -6,6 +6,7 @@ pub mod client;
 pub mod client_list;
 pub mod control;
 pub mod erasure;
+pub mod estate;
 pub mod evidence;
 pub mod evidence_file;
 pub mod hold;

@@ -30,11 +30,19 @@ pub enum StatementKind {
     Profile,
     Import,
     Hold,
+    Estate,
 }
 
 impl StatementKind {
-    pub const ALL: [Self; 6] =
-        [Self::Control, Self::Requirement, Self::Risk, Self::Profile, Self::Import, Self::Hold];
+    pub const ALL: [Self; 7] = [
+        Self::Control,
+        Self::Requirement,
+        Self::Risk,
+        Self::Profile,
+        Self::Import,
+        Self::Hold,
+        Self::Estate,
+    ];
 
     #[must_use]
     pub const fn of(topic: &Topic) -> Self {
@@ -45,6 +53,7 @@ impl StatementKind {
             Topic::Profile(_) => Self::Profile,
             Topic::Import(_) => Self::Import,
             Topic::Hold => Self::Hold,
+            Topic::Whole(_) | Topic::Member { .. } => Self::Estate,
         }
     }
 
@@ -57,6 +66,7 @@ impl StatementKind {
             Self::Profile => "profile",
             Self::Import => "import",
             Self::Hold => "hold",
+            Self::Estate => "estate",
         }
     }
 }
@@ -132,6 +142,8 @@ pub fn subject(topic: &Topic) -> String {
         Topic::Profile(question) => question.clone(),
         Topic::Import(id) => id.to_string(),
         Topic::Hold => String::new(),
+        Topic::Whole(kind) => kind.as_str().to_owned(),
+        Topic::Member { id, .. } => id.clone(),
     }
 }
 
@@ -139,9 +151,13 @@ pub fn subject(topic: &Topic) -> String {
 pub fn framework(topic: &Topic) -> Option<FrameworkId> {
     match topic {
         Topic::Requirement { framework, .. } => Some(*framework),
-        Topic::Control(_) | Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) | Topic::Hold => {
-            None
-        }
+        Topic::Control(_)
+        | Topic::Risk(_)
+        | Topic::Profile(_)
+        | Topic::Import(_)
+        | Topic::Hold
+        | Topic::Whole(_)
+        | Topic::Member { .. } => None,
     }
 }
 
@@ -186,7 +202,9 @@ pub fn list(
                 | Topic::Risk(_)
                 | Topic::Profile(_)
                 | Topic::Import(_)
-                | Topic::Hold => Standing::InForce,
+                | Topic::Hold
+                | Topic::Whole(_)
+                | Topic::Member { .. } => Standing::InForce,
             },
         };
         let wording = record.content().and_then(|it| it.wording);

@@ -46,13 +46,15 @@ impl App {
                 "an import that was undone does not come back: import the file again",
             )),
             Topic::Hold => Err(Error::conflict("a hold is not undone: lift it, or place it again")),
-            Topic::Control(_) | Topic::Requirement { .. } | Topic::Risk(_) => {
-                self.undo_record(rows, entry, number).await
-            }
+            Topic::Control(_)
+            | Topic::Requirement { .. }
+            | Topic::Risk(_)
+            | Topic::Whole(_)
+            | Topic::Member { .. } => self.undo_record(rows, entry, number).await,
         }
     }
 
-    /// Undoes a record about a control, a requirement or a risk.
+    /// Undoes a record about a control, a requirement, a risk or the estate.
     pub(super) async fn undo_record(
         &self,
         rows: &ClientStore,

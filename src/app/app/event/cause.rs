@@ -45,6 +45,8 @@ pub enum Cause {
     Lapse,
     /// What applies to the client was changed.
     Scope,
+    /// A person said what there is.
+    Estate,
     /// A person attested something, or the evidence for an attestation changed.
     Attestation,
     /// Assets were pushed or changed.
@@ -75,6 +77,7 @@ impl Cause {
             Self::Source { source, .. } => source,
             Self::Lapse => "lapse",
             Self::Scope => "scope",
+            Self::Estate => "estate",
             Self::Attestation => "attestation",
             Self::Assets => "assets",
             Self::Catalogue | Self::Release => "catalogue",
@@ -88,6 +91,7 @@ impl Cause {
             Self::Source { run, .. } | Self::Undo(Undone::Import(run)) => *run,
             Self::Lapse
             | Self::Scope
+            | Self::Estate
             | Self::Attestation
             | Self::Assets
             | Self::Catalogue

@@ -43,6 +43,7 @@ pub fn events(
             Cause::Source { .. }
             | Cause::Lapse
             | Cause::Scope
+            | Cause::Estate
             | Cause::Attestation
             | Cause::Assets
             | Cause::Catalogue

@@ -3,6 +3,7 @@
 pub(super) mod alert;
 pub(super) mod batch;
 pub(super) mod control;
+pub(super) mod estate;
 pub(super) mod evidence;
 pub(super) mod history;
 pub(super) mod requirement;

@@ -15,6 +15,7 @@ use crate::page::PULL_LIMIT_MAX;
 const N_RISKS_SHOWN: usize = 5;
 /// Score changes that are shown.
 const N_MOVES_SHOWN: usize = 3;
+const N_UNSEEN_SHOWN: usize = 5;
 /// Controls listed for one score change.
 const N_CONTROLS_SHOWN: usize = 4;
 /// Profile questions that are shown.
@@ -43,6 +44,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &ShowArgs) -> Resu
     show_frameworks(&data["frameworks"])?;
     show_risks(&data)?;
     show_work(&data)?;
+    show_unseen(&data["posture"]["unseen"])?;
     show_moves(&data["posture"]["moves"])?;
     show_questions(&data)
 }
@@ -240,6 +242,24 @@ fn show_moves(moves: &Value) -> Result<()> {
     };
     let rows: Vec<_> = all.iter().take(N_MOVES_SHOWN).map(row).collect();
     print::table(&["LAST CHANGES", "SCORE", "CAUSE", "CONTROLS"], &rows)
+}
+
+/// The things that nobody looked at of which most depends.
+fn show_unseen(all: &Value) -> Result<()> {
+    let all = print::rows(all);
+    let row = |it: &Value| {
+        vec![print::cell(&it["what"]), print::rows(&it["controlCodes"]).len().to_string()]
+    };
+    let rows: Vec<_> = all.iter().take(N_UNSEEN_SHOWN).map(row).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    print::line("")?;
+    print::table(&["NOT LOOKED AT", "CONTROLS"], &rows)?;
+    match all.len().saturating_sub(N_UNSEEN_SHOWN) {
+        0 => Ok(()),
+        n => print::line(&format!("and {n} more: posture estate list")),
+    }
 }
 
 fn show_questions(data: &Value) -> Result<()> {

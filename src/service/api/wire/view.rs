@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::file::FileFormat;
 use super::kind;
 use crate::app::access::mfa::MfaState;
+use crate::app::decision::estate::MemberStanding;
 use crate::app::decision::statement::{Standing, StatementKind};
 use crate::app::report::portfolio::ClientOrder;
 use crate::app::report::posture::RiskOrder;
@@ -18,6 +19,7 @@ use crate::engine::asset::{AssetStatus, AssetType};
 use crate::engine::basis::Basis;
 use crate::engine::catalog::Decider;
 use crate::engine::catalog::facet::Population;
+use crate::engine::estate::{EstateKind, UnseenKind};
 use crate::engine::event::EventKind;
 use crate::engine::fact::Status;
 use crate::engine::framework::{self, FrameworkId, Level};
@@ -220,12 +222,28 @@ word!(
     PartialBecauseView, PartialBecause, "PartialBecause", PartialBecause::ALL, PartialBecause::as_str
 );
 word!(
-    /// What a statement is about.
+    /// What exists at a client. `cloud_accounts`: accounts, subscriptions and projects of clouds. `scopes`: tenants. `computers`:
+    /// workstations, servers and virtual machines. `systems`: what has an address or a name in a network.
+    EstateKindView, EstateKind, "EstateKind", EstateKind::ALL, EstateKind::as_str
+);
+word!(
+    /// Whether a member is one that must be seen. `excluded`: it exists, and is not meant. `retired`: it is gone; once something of it
+    /// is seen again, it is `counted` again.
+    MemberStandingView, MemberStanding, "MemberState", MemberStanding::ALL, MemberStanding::as_str
+);
+word!(
+    /// What was not looked at: a `platform`, an `account` of one, further `cloud_accounts`, `devices`, `members` of which a source says
+    /// nothing, or a `facet`: something that a control requires.
+    UnseenKindView, UnseenKind, "UnseenKind", UnseenKind::ALL, UnseenKind::as_str
+);
+word!(
+    /// What a statement is about. `estate`: what exists at the client.
     StatementKindView, StatementKind, "StatementKind", StatementKind::ALL, StatementKind::as_str
 );
 word!(
     /// What a statement says: of a control its status, of a requirement `out_of_scope` or `attested`, of a risk `accepted`, of
-    /// a question of the profile whether the client uses it, of an import `undone`.
+    /// a question of the profile whether the client uses it, of an import `undone`, of a kind of the estate `all`, of a member of it
+    /// `excluded` or `retired`.
     StatedAnswerView, &'static str, "StatementAnswer", StatedAnswer::WORDS, std::convert::identity
 );
 word!(

@@ -4,7 +4,7 @@
 use crate::store::kernel::figure::{ClientFigures, DeviceFigures};
 use std::ops::ControlFlow;
 
-use crate::engine::asset::{Asset, AssetStatus, AssetType};
+use crate::engine::asset::{Asset, AssetStatus};
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::ClientBatch;
@@ -55,15 +55,15 @@ impl ClientFigures {
             step.take(&mut self.n_unmanaged_assets);
         }
         let Some(devices) = &mut self.devices else { return };
-        let is_server = matches!(asset.asset_type, AssetType::Server | AssetType::VirtualMachine);
-        if is_server {
-            step.take(&mut devices.servers);
-        }
-        if is_server || asset.asset_type == AssetType::Workstation {
-            step.take(&mut devices.computers);
-        }
-        if is_addressed(asset) {
-            step.take(&mut devices.addressed);
+        let counts = asset.device_counts();
+        for (n, figure) in [
+            (counts.n_computers, &mut devices.computers),
+            (counts.n_servers, &mut devices.servers),
+            (counts.n_addressed, &mut devices.addressed),
+        ] {
+            if n != 0 {
+                step.take(figure);
+            }
         }
     }
 
@@ -84,19 +84,6 @@ impl ClientFigures {
             HealthState::Healthy | HealthState::Degraded => (),
         }
     }
-}
-
-/// It is in a network, so that a scan can look at it.
-fn is_addressed(asset: &Asset) -> bool {
-    let is_device = matches!(
-        asset.asset_type,
-        AssetType::Device
-            | AssetType::Server
-            | AssetType::Workstation
-            | AssetType::NetworkDevice
-            | AssetType::VirtualMachine
-    );
-    is_device && (asset.ip.is_some() || asset.hostname.is_some() || asset.mac.is_some())
 }
 
 impl<R: Rows> Transaction<R> {

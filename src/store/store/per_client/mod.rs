@@ -5,6 +5,7 @@ pub mod asset;
 pub mod columns;
 pub mod condition;
 pub mod due;
+pub mod estate;
 pub mod evidence;
 pub mod fact;
 pub mod handle;

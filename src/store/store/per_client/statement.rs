@@ -11,6 +11,7 @@ use bincode::{Decode, Encode};
 use sha2::{Digest, Sha256};
 
 use crate::clock::Time;
+use crate::engine::estate::EstateKind;
 use crate::engine::fact::{RowDecision, Status};
 use crate::engine::framework::FrameworkId;
 use crate::engine::severity::Severity;
@@ -70,6 +71,10 @@ pub enum Topic {
     Import(ImportId),
     /// A hold: nothing about the client is removed.
     Hold,
+    /// That these are all.
+    Whole(EstateKind),
+    /// A member of the estate: a scope such as `aws/123456789012`, or the id of an asset.
+    Member { kind: EstateKind, id: String },
 }
 
 /// What a record does.
@@ -116,11 +121,17 @@ pub enum StatedAnswer {
     Undone,
     /// Of a hold.
     Held,
+    /// Of a kind of members: there are no more than these.
+    Whole(u32),
+    /// Of a member: it exists, and is not meant.
+    Excluded,
+    /// Of a member: it is gone.
+    Retired,
 }
 
 impl StatedAnswer {
     /// All that [`Self::as_str`] returns.
-    pub const WORDS: [&str; 13] = [
+    pub const WORDS: [&str; 16] = [
         "compliant",
         "partial",
         "non_compliant",
@@ -134,6 +145,9 @@ impl StatedAnswer {
         "unknown",
         "undone",
         "held",
+        "all",
+        "excluded",
+        "retired",
     ];
 
     #[must_use]
@@ -148,6 +162,9 @@ impl StatedAnswer {
             Self::Unknown => "unknown",
             Self::Undone => "undone",
             Self::Held => "held",
+            Self::Whole(_) => "all",
+            Self::Excluded => "excluded",
+            Self::Retired => "retired",
         }
     }
 }
@@ -281,6 +298,8 @@ const TOPIC_RISK: u8 = 3;
 const TOPIC_PROFILE: u8 = 4;
 const TOPIC_IMPORT: u8 = 5;
 const TOPIC_HOLD: u8 = 6;
+const TOPIC_WHOLE: u8 = 7;
+const TOPIC_MEMBER: u8 = 8;
 
 fn row_key(number: StatementNumber) -> RowKey {
     RowKey::of(FACT_STATEMENT).bytes(&(!number).to_be_bytes())
@@ -304,6 +323,8 @@ fn with_topic(start: RowKey, topic: &Topic) -> RowKey {
         Topic::Profile(question) => start.bytes(&[TOPIC_PROFILE]).text(question),
         Topic::Import(id) => start.bytes(&[TOPIC_IMPORT]).bytes(id.as_bytes()),
         Topic::Hold => start.bytes(&[TOPIC_HOLD]),
+        Topic::Whole(kind) => start.bytes(&[TOPIC_WHOLE]).text(kind.as_str()),
+        Topic::Member { kind, id } => start.bytes(&[TOPIC_MEMBER]).text(kind.as_str()).text(id),
     }
 }
 
@@ -346,6 +367,17 @@ impl<R: Rows> ClientTransaction<R> {
     /// The number of the statement about a topic that counts until it expires.
     pub fn find_standing_statement(&self, topic: &Topic) -> Result<Option<StatementNumber>> {
         self.find(FACTS, &standing_key(topic))
+    }
+
+    /// The statements about the estate that count until they expire.
+    pub fn list_standing_of_estate(&self) -> Result<Vec<StatementRecord>> {
+        let mut numbers: Vec<StatementNumber> = Vec::new();
+        for topic in [TOPIC_WHOLE, TOPIC_MEMBER] {
+            let start = RowKey::of(FACT_STATEMENT_STANDING).bytes(&[topic]);
+            numbers.append(&mut self.list(FACTS, &start)?);
+        }
+        let keys: Vec<RowKey> = numbers.into_iter().map(row_key).collect();
+        Ok(self.find_all(FACTS, &keys)?.into_iter().flatten().collect())
     }
 
     /// All records about a topic, in their order.

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewScores;
+use crate::api::manage::decision::estate::UnseenView;
 use crate::api::v1::compliance::ControlResultView;
 use crate::api::v1::scores::SecurityScoreView;
 use crate::api::wire::framework::FrameworkName;
@@ -44,6 +45,8 @@ pub struct PostureView {
     /// Profile questions without an answer, with the requirements of the client's frameworks that wait for nothing else.
     /// Answer them with `settings.profile`.
     questions: Vec<QuestionView>,
+    /// What is known and nobody looked at, or not all of it, that of which most depends first, at most 100.
+    unseen: Vec<UnseenView>,
     /// Null: the client was never assessed, or its number of employees is unknown.
     expected_loss: Null<ExpectedLossView>,
     controls: Vec<ControlResultView>,
@@ -115,7 +118,7 @@ pub struct MoveView {
     at: When,
     from: Null<u8>,
     to: u8,
-    /// The name of a source, or one of `attestation`, `scope`, `lapse`, `assets`, `catalogue`, `undo`.
+    /// The name of a source, or one of `attestation`, `scope`, `estate`, `lapse`, `assets`, `catalogue`, `undo`.
     cause: String,
     /// The codes of the controls that changed.
     controls: Vec<String>,
@@ -148,6 +151,7 @@ impl PostureView {
             provisional: coverage < COVERAGE_MIN,
             sprs: cmmc.summary.sprs.into(),
             questions: questions.iter().map(|it| QuestionView::of(it, &catalog)).collect(),
+            unseen: rows.estate()?.unseen.into_iter().map(UnseenView::of).collect(),
             expected_loss: rows.find_expected_loss()?.map(ExpectedLossView::of).into(),
             controls: titled
                 .map(|(it, control)| ControlResultView::of(it, &control.title))

@@ -3,6 +3,7 @@
 pub mod alert_rules;
 pub mod batches;
 pub mod controls;
+pub mod estate;
 pub mod evidence;
 pub mod evidence_file;
 pub mod history;

@@ -4,7 +4,7 @@ use poem::http::Method;
 
 use super::{Action, CLIENT, Page, Read, Sending, Then, read};
 use crate::web::console::form::Field;
-use crate::web::console::form::Kind::{Always, Flag, Lines, Number, Part, Text};
+use crate::web::console::form::Kind::{Always, Flag, Lines, Number, Part, Several, Text};
 
 const FRAMEWORKS: Read = read("frameworks", "/api/clients/:client/compliance");
 
@@ -98,6 +98,12 @@ pub(super) const PAGES: &[Page] = &[
                 "/api/clients/:client/observations?control=?control&source=?source&failing=?failing&after=?after&limit=50",
             ),
         ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/estate",
+        template: "estate",
+        reads: &[CLIENT, read("estate", "/api/clients/:client/estate")],
         guarded: false,
     },
     Page {
@@ -316,6 +322,42 @@ pub(super) const ACTIONS: &[Action] = &[
             "/clients/:client/frameworks/:framework/:requirement",
             "The decision is withdrawn.",
         ),
+    },
+    Action {
+        name: "say-all",
+        path: "/clients/:client/estate/:kind/all",
+        page: "/clients/:client/estate",
+        method: Method::PUT,
+        target: "/api/clients/:client/estate/:kind",
+        sent: Sending::Fields(&[
+            Field("all", Always("true")),
+            Field("reason", Text),
+            Field("until", Text),
+        ]),
+        then: Then::To("/clients/:client/estate", "It is recorded that these are all."),
+    },
+    Action {
+        name: "say-not-all",
+        path: "/clients/:client/estate/:kind/not-all",
+        page: "/clients/:client/estate",
+        method: Method::PUT,
+        target: "/api/clients/:client/estate/:kind",
+        sent: Sending::Fields(&[Field("all", Always("false")), Field("reason", Text)]),
+        then: Then::To("/clients/:client/estate", "It is withdrawn that these are all."),
+    },
+    Action {
+        name: "decide-estate",
+        path: "/clients/:client/estate/decisions",
+        page: "/clients/:client/estate",
+        method: Method::POST,
+        target: "/api/clients/:client/estate/decisions",
+        sent: Sending::Fields(&[
+            Field("members", Several),
+            Field("decision", Text),
+            Field("reason", Text),
+            Field("until", Text),
+        ]),
+        then: Then::To("/clients/:client/estate", "The decision is recorded."),
     },
     Action {
         name: "undo-statement",

@@ -1,0 +1,225 @@
+//! What exists at a client: that these are all, and what is not meant or gone.
+
+use serde_json::{Value, json};
+
+use super::controls::control;
+use super::{GOOD, by_key, prowler_of, read, refused_field};
+use crate::harness::{Answer, Posture};
+
+/// Over cloud accounts, and decided by what [`GOOD`] finds.
+const CONTROL: &str = "CLD-01";
+const OTHER: &str = "444455556666";
+
+fn estate(posture: &Posture, client: &str) -> Value {
+    read(posture, &format!("/api/clients/{client}/estate"))
+}
+
+fn try_say(posture: &Posture, client: &str, kind: &str, body: &Value) -> Answer {
+    posture.operator("PUT", &format!("/api/clients/{client}/estate/{kind}"), body)
+}
+
+pub(crate) fn say_all(posture: &Posture, client: &str, kind: &str) -> Value {
+    let said = json!({"all": true, "reason": "Confirmed", "by": "Ada"});
+    let answer = try_say(posture, client, kind, &said);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["data"].clone()
+}
+
+fn try_decide(posture: &Posture, client: &str, body: &Value) -> Answer {
+    posture.operator("POST", &format!("/api/clients/{client}/estate/decisions"), body)
+}
+
+fn decide(posture: &Posture, client: &str, member: &str, decision: &str) -> Value {
+    let body =
+        json!({"members": [member], "decision": decision, "reason": "A sandbox", "by": "Ada"});
+    let answer = try_decide(posture, client, &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["data"].clone()
+}
+
+fn look(posture: &Posture, client: &str, account: &str, findings: &[super::Finding<'_>]) {
+    let answer = posture.import(client, "observedAt=now", &prowler_of(account, findings));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+fn status(posture: &Posture, client: &str) -> String {
+    control(posture, client, CONTROL)["status"].as_str().unwrap().to_owned()
+}
+
+fn kind<'a>(estate: &'a Value, kind: &str) -> &'a Value {
+    let all = estate["kinds"].as_array().unwrap();
+    all.iter().find(|it| it["kind"] == kind).unwrap()
+}
+
+fn member<'a>(estate: &'a Value, id: &str) -> &'a Value {
+    let all = estate["members"].as_array().unwrap();
+    all.iter().find(|it| it["id"] == id).unwrap_or_else(|| panic!("{id}: {estate:#}"))
+}
+
+#[test]
+fn that_these_are_all_counts_until_there_are_more_or_it_ends() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    look(&posture, &client, "111122223333", GOOD);
+    let now = posture.now();
+    assert_eq!(status(&posture, &client), "partial");
+    let unseen = read(&posture, &format!("/api/clients/{client}/posture"))["unseen"].clone();
+    let first = &unseen[0];
+    assert_eq!(
+        (&first["kind"], &first["what"]),
+        (&json!("cloud_accounts"), &json!("other cloud accounts, if there are any"))
+    );
+    assert!(first["controlCodes"].as_array().unwrap().contains(&json!(CONTROL)), "{first}");
+    assert_eq!(estate(&posture, &client)["unseen"], unseen);
+
+    let said = say_all(&posture, &client, "cloud_accounts");
+    let until = now.plus_days(365).to_string();
+    assert_eq!(
+        kind(&said, "cloud_accounts"),
+        &json!({"kind": "cloud_accounts", "known": 1, "listed": false, "all": {
+            "reason": "Confirmed", "by": "Ada", "at": now.to_string(), "until": until, "known": 1, "counts": true,
+        }})
+    );
+    assert_eq!(status(&posture, &client), "compliant");
+    let seen = member(&said, "aws/111122223333");
+    assert_eq!(
+        seen,
+        &json!({"kind": "cloud_accounts", "id": "aws/111122223333", "name": "aws/111122223333", "state": "counted",
+                "firstSeen": now.to_string(), "lastSeen": now.to_string(), "source": "prowler", "decision": null})
+    );
+    let log = read(&posture, &format!("/api/clients/{client}/statements?kind=estate"));
+    assert_eq!((&log[0]["subject"], &log[0]["answer"]), (&json!("cloud_accounts"), &json!("all")));
+    assert_eq!(log[0]["wording"], "1 cloud accounts are known: aws/111122223333. These are all.");
+
+    posture.pass_days(1);
+    look(&posture, &client, OTHER, GOOD);
+    assert_eq!(status(&posture, &client), "partial", "there are more");
+    let more = estate(&posture, &client);
+    assert_eq!(kind(&more, "cloud_accounts")["all"]["counts"], false);
+    say_all(&posture, &client, "cloud_accounts");
+    assert_eq!(status(&posture, &client), "compliant");
+    let withdrawn = json!({"all": false, "reason": "There may be one more"});
+    assert_eq!(try_say(&posture, &client, "cloud_accounts", &withdrawn).status, 200);
+    assert_eq!(status(&posture, &client), "partial");
+    let posture = posture.restart();
+    assert_eq!(kind(&estate(&posture, &client), "cloud_accounts")["all"], Value::Null);
+}
+
+#[test]
+fn an_account_that_is_not_meant_is_left_out_until_the_decision_is_undone() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    look(&posture, &client, "111122223333", GOOD);
+    look(&posture, &client, OTHER, super::MIXED);
+    say_all(&posture, &client, "cloud_accounts");
+    let before = read(&posture, &format!("/api/clients/{client}/posture"));
+    assert_eq!(status(&posture, &client), "non_compliant");
+    let id = format!("aws/{OTHER}");
+    let out = decide(&posture, &client, &id, "excluded");
+    assert_eq!(member(&out, &id)["state"], "excluded");
+    assert_eq!(member(&out, &id)["decision"]["until"], posture.now().plus_days(365).to_string());
+    assert_eq!(status(&posture, &client), "compliant");
+    let closed = super::told(&posture, "risk_item_resolved");
+    assert!(!closed.is_empty() && closed.iter().all(|it| it["object"]["resolution"] == "gone"));
+    let assessed = super::told(&posture, "risk_assessment_completed");
+    assert_eq!(assessed.last().unwrap()["object"]["cause"], "estate");
+
+    let log = read(&posture, &format!("/api/clients/{client}/statements?kind=estate&subject={id}"));
+    let undo = format!("/api/clients/{client}/statements/{}/undo", log[0]["number"]);
+    let answer = posture.operator("POST", &undo, &json!({"reason": "Wrong account"}));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(status(&posture, &client), "non_compliant");
+    let after = read(&posture, &format!("/api/clients/{client}/posture"));
+    assert_eq!(before["controls"], after["controls"]);
+
+    decide(&posture, &client, &id, "excluded");
+    posture.pass_days(2);
+    decide(&posture, &client, &id, "counted");
+    assert_eq!(status(&posture, &client), "non_compliant");
+}
+
+#[test]
+fn a_device_that_is_gone_is_asked_for_no_more() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let asset = |n: u32| json!({"externalId": format!("pc{n}"), "name": format!("PC{n}"), "assetType": "workstation"});
+    let body = json!({"source": "rmm", "assets": [asset(1), asset(2)]});
+    let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let known = |it: &Value| kind(it, "computers")["known"].clone();
+    assert_eq!(known(&estate(&posture, &client)), 2);
+    let assets = read(&posture, &format!("/api/assets?clientId={client}"));
+    let gone = assets.as_array().unwrap().iter().find(|it| it["name"] == "PC2").unwrap();
+    let id = gone["id"].as_str().unwrap();
+    posture.pass_s(60);
+    let out = decide(&posture, &client, id, "retired");
+    let shown = member(&out, id);
+    assert_eq!(
+        (&shown["kind"], &shown["name"], &shown["state"]),
+        (&json!("computers"), &json!("PC2"), &json!("retired"))
+    );
+    posture.pass_s(60);
+    let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+    assert_eq!(answer.status, 200);
+    assert_eq!(member(&estate(&posture, &client), id)["state"], "counted", "it was seen again");
+}
+
+#[test]
+fn what_cannot_be_said_is_refused_with_what_can() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    look(&posture, &client, "111122223333", GOOD);
+    let said = json!({"all": true, "reason": "Confirmed", "by": "Ada"});
+    let refused = |kind: &str, body: &Value| refused_field(&try_say(&posture, &client, kind, body));
+    assert_eq!(refused("platforms", &said).0, "kind");
+    assert!(refused("scopes", &said).1.contains("cloud_accounts, computers, servers, systems"));
+    assert_eq!(try_say(&posture, &client, "planets", &said).status, 404);
+    let with = |name: &str, value: Value| {
+        let mut body = said.clone();
+        body[name] = value;
+        body
+    };
+    assert_eq!(refused("computers", &with("reason", json!(" "))).0, "reason");
+    let now = posture.now();
+    assert_eq!(refused("computers", &with("until", json!(now.to_string()))).0, "until");
+    let two_years = now.plus_days(2 * 365 + 1);
+    let late = with("until", json!(two_years.plus_s(1).to_string()));
+    assert_eq!(refused("computers", &late).0, "until");
+    let edge = with("until", json!(two_years.to_string()));
+    assert_eq!(try_say(&posture, &client, "computers", &edge).status, 200);
+
+    let decision = |members: Value| json!({"members": members, "decision": "excluded", "reason": "A sandbox", "by": "Ada"});
+    let refused = |members: Value| {
+        let (field, rule) = refused_field(&try_decide(&posture, &client, &decision(members)));
+        assert_eq!(field, "members");
+        rule
+    };
+    assert!(refused(json!(["aws/999"])).starts_with("aws/999: no account that was seen"));
+    assert!(refused(json!(["aws"])).contains("the profile"));
+    assert!(refused(json!([])).contains("1 to 1000"));
+    let many = |n: usize| (0..n).map(|_| json!("aws/111122223333")).collect::<Value>();
+    assert!(refused(many(1_001)).contains("1 to 1000"));
+    assert_eq!(try_decide(&posture, &client, &decision(many(1_000))).status, 200);
+    let mut bare = decision(json!(["aws/111122223333"]));
+    bare["reason"] = json!("");
+    assert_eq!(refused_field(&try_decide(&posture, &client, &bare)).0, "reason");
+}
+
+#[test]
+fn a_key_says_it_with_the_right_and_learns_nothing_of_another_client() {
+    let posture = Posture::start();
+    let [own, other] = ["A", "B"].map(|it| posture.client(it));
+    let key = |scopes: Value| posture.key_with(&json!({"clientIds": [own], "scopes": scopes}));
+    let reads = key(json!(["read:compliance"]));
+    let decides = key(json!(["read:compliance", "manage:decisions"]));
+    let said = json!({"all": true, "reason": "Confirmed"});
+    let path = |client: &str, rest: &str| format!("/api/clients/{client}/estate{rest}");
+    let status =
+        |key: &str, method: &str, path: String| by_key(&posture, key, method, &path, &said).status;
+    assert_eq!(status(&reads, "GET", path(&own, "")), 200);
+    assert_eq!(status(&reads, "PUT", path(&own, "/computers")), 403);
+    assert_eq!(status(&decides, "PUT", path(&own, "/computers")), 200);
+    assert_eq!(status(&decides, "PUT", path(&other, "/computers")), 403);
+    assert_eq!(status(&reads, "GET", path(&other, "")), 403);
+    assert_eq!(kind(&estate(&posture, &other), "computers")["all"], Value::Null);
+}
