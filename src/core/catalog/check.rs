@@ -42,9 +42,11 @@ pub(super) fn read(
                 root.problem(code.line, format!("control {:?}: no checks", code.text));
             }
             let Some((control, facets)) = links.meant(&root, &code) else { continue };
+            let is_named = !shows_only_gaps || code.text.contains('.');
             let shows = if shows_only_gaps { FacetSet::NONE } else { facets };
+            let fails = if is_named { facets } else { FacetSet::NONE };
             for id in ids {
-                links.add(&root, &id, CheckLink { control, shows, needs_others: false });
+                links.add(&root, &id, CheckLink { control, shows, fails, needs_others: false });
             }
         }
     }
@@ -60,9 +62,11 @@ pub(super) fn read(
                 continue;
             }
             let first = group.remove(0);
-            links.add(&root, &first, CheckLink { control, shows, needs_others: true });
+            let link = CheckLink { control, shows, fails: shows, needs_others: true };
+            links.add(&root, &first, link);
             let checks = group.into_iter().map(|it| it.text).collect();
-            links.together.entry(first.text).or_default().push(Together { control, checks });
+            let group = Together { control, shows, checks };
+            links.together.entry(first.text).or_default().push(group);
         }
     }
     let Links { mut checks, together, .. } = links;
@@ -103,12 +107,14 @@ impl Links<'_> {
         let Some(known) = links.iter_mut().find(|it| it.control == link.control) else {
             return links.push(link);
         };
-        let is_another_facet = !known.shows.is_empty()
-            && !link.shows.is_empty()
-            && !known.shows.shares(link.shows)
-            && known.needs_others == link.needs_others;
-        if is_another_facet {
+        let is_another_facet =
+            !known.fails.is_empty() && !link.fails.is_empty() && !known.fails.shares(link.fails);
+        // Either of two groups is enough.
+        let is_another_group = known.needs_others && link.needs_others;
+        if is_another_facet || is_another_group {
             known.shows = known.shows.with(link.shows);
+            known.fails = known.fails.with(link.fails);
+            known.needs_others |= link.needs_others;
         } else {
             let control = &self.controls.list[link.control].code;
             let check = &id.text;

@@ -45,6 +45,7 @@ pub(super) const MAX_AGE_DAYS: RangeInclusive<u16> = 1..=3_650;
 /// The facet of a control that has no parts.
 const WHOLE: &str = "whole";
 const FACET_CHARS: RangeInclusive<usize> = 2..=16;
+const PLATFORM_CHARS: RangeInclusive<usize> = 3..=32;
 const FACET_SENTENCE_CHARS: RangeInclusive<usize> = 5..=100;
 const POPULATIONS: [(&str, Population); 12] = {
     let mut words = [("", Population::Client); 12];
@@ -233,12 +234,14 @@ fn facets(item: &mut ItemTable<'_>) -> Vec<Facet> {
     for mut it in item.find_tables("facets") {
         let name = it.text("name", FACET_CHARS).text;
         let says = it.text("says", FACET_SENTENCE_CHARS).text;
-        facets.push(Facet { is_any: any.iter().any(|it| it.text == name), name, says });
+        let is_any = any.iter().any(|it| it.text == name);
+        facets.push(Facet { is_any, name, says, platforms: facet_platforms(&mut it) });
         item.absorb(it);
     }
     if facets.is_empty() {
         let is_any = any.iter().any(|it| it.text == WHOLE);
-        facets.push(Facet { name: WHOLE.to_owned(), says: String::new(), is_any });
+        let (name, says) = (WHOLE.to_owned(), String::new());
+        facets.push(Facet { name, says, is_any, platforms: Vec::new() });
     }
     for unknown in any.iter().filter(|any| !facets.iter().any(|it| it.name == any.text)) {
         item.problem(unknown.line, format!("any: no facet {:?}", unknown.text));
@@ -248,6 +251,15 @@ fn facets(item: &mut ItemTable<'_>) -> Vec<Facet> {
         facets.truncate(N_FACETS_MAX);
     }
     facets
+}
+
+/// Where a facet is asked. Empty when the key is not there.
+fn facet_platforms(item: &mut ItemTable<'_>) -> Vec<String> {
+    let platforms = item.find_texts("platforms", &PLATFORM_CHARS);
+    for unknown in platforms.iter().filter(|it| !PLATFORM_QUESTIONS.contains(&it.text.as_str())) {
+        item.problem(unknown.line, format!("platforms: unknown platform {:?}", unknown.text));
+    }
+    platforms.into_iter().map(|it| it.text).collect()
 }
 
 fn open_findings(item: &mut ItemTable<'_>) -> Option<OpenFindings> {

@@ -45,11 +45,13 @@ pub struct Tool {
     pub together: BTreeMap<String, Vec<Together>>,
 }
 
-/// The checks without which a check shows nothing of a control.
+/// The checks without which a check does not show some facets of a control.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Together {
     /// Index into [`Catalog::controls`].
     pub control: usize,
+    /// What its success shows if these checks pass too.
+    pub shows: FacetSet,
     pub checks: Vec<String>,
 }
 
@@ -66,6 +68,7 @@ impl Tool {
             let is_same = next.control == kept.control;
             if is_same {
                 kept.shows = kept.shows.with(next.shows);
+                kept.fails = kept.fails.with(next.fails);
             }
             is_same
         });
@@ -80,6 +83,8 @@ pub struct CheckLink {
     pub control: usize,
     /// What its success shows. None: its failure counts against the control, and its success only beside others.
     pub shows: FacetSet,
+    /// Of what its failure is one. None: of no facet that the catalog names.
+    pub fails: FacetSet,
     /// Its success shows it only with that of others: see [`Tool::together`].
     pub needs_others: bool,
 }
@@ -98,6 +103,8 @@ pub struct ControlCheck<'a> {
     pub check: &'a str,
     /// As in [`CheckLink`].
     pub shows: FacetSet,
+    /// As in [`CheckLink`].
+    pub fails: FacetSet,
 }
 
 impl Catalog {
@@ -202,8 +209,8 @@ impl Catalog {
         let mut checks = vec![Vec::new(); self.controls.len()];
         for (tool, it) in &self.tools {
             for (check, links) in &it.checks {
-                for &CheckLink { control, shows, .. } in links {
-                    checks[control].push(ControlCheck { tool, check, shows });
+                for &CheckLink { control, shows, fails, .. } in links {
+                    checks[control].push(ControlCheck { tool, check, shows, fails });
                 }
             }
         }

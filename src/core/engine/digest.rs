@@ -48,7 +48,7 @@ impl Catalog {
             (code, severity, decided_by, platforms, max_age_days).hash(&mut hash);
             (open_findings, n_checks_min, over).hash(&mut hash);
             for it in facets {
-                (&it.name, it.is_any).hash(&mut hash);
+                (&it.name, it.is_any, &it.platforms).hash(&mut hash);
             }
             for it in self.shown_by_sources.values() {
                 it.get(&index).hash(&mut hash);

@@ -156,7 +156,7 @@ fn a_catalogue_without_problems_loads() {
     let findings = exposed.open_findings.as_ref().unwrap();
     assert_eq!((findings.tools[0].as_str(), findings.severity), ("prowler", Severity::High));
     assert_eq!(exposed.formerly, ["NET-90", "NET-91"]);
-    let link = |control, shows| CheckLink { control, shows, needs_others: false };
+    let link = |control, shows| CheckLink { control, shows, fails: shows, needs_others: false };
     let (whole, gaps) = (FacetSet::WHOLE, FacetSet::NONE);
     let links = |check: &str| catalog.links_of_check("prowler", check).into_owned();
     assert_eq!(links("users_have_mfa"), [link(0, whole), link(1, whole)]);
@@ -164,6 +164,43 @@ fn a_catalogue_without_problems_loads() {
     assert_eq!(links("another"), []);
     assert_eq!(catalog.categories[catalog.tools["prowler"].category].code, "NET");
     assert_eq!(catalog.categories[catalog.controls[1].category].name, "Network");
+}
+
+/// Controls with two facets, of the first of which one failure is enough.
+#[test]
+fn a_gap_may_name_the_facet_of_which_its_failure_is_one() {
+    let facets = r#"any = ["inside"]
+facets = [
+    { name = "inside", says = "Nothing answers inside" },
+    { name = "outside", says = "Nothing answers outside", platforms = ["aws"] },
+]
+"#;
+    let with = |gaps: &str, facets: &str| {
+        let mut files = files();
+        files[0].1 = CONTROLS.replace("checks_min = 20\n", facets);
+        let found = "[controls]\n\"ID-01\" = [\"users_have_mfa\"]\n";
+        files[1].1 = format!("tool = \"prowler\"\ncategory = \"NET\"\n{found}{gaps}");
+        load_all(&files)
+    };
+    let gaps = "[gaps]\n\"NET-01\" = [\"a\"]\n\"NET-01.inside\" = [\"b\", \"c\"]\n\"NET-01.outside\" = [\"c\"]\n\
+                [together]\n\"NET-01.outside\" = [[\"b\", \"c\"], [\"b\", \"a\"]]\n";
+    let catalog = with(gaps, facets).unwrap();
+    let of = |check: &str| {
+        let link = catalog.links_of_check("prowler", check)[0];
+        (link.shows, link.fails, link.needs_others)
+    };
+    let (none, inside, outside) = (FacetSet::NONE, FacetSet::one(0), FacetSet::one(1));
+    assert_eq!(of("a"), (none, none, false));
+    assert_eq!(of("b"), (outside, inside.with(outside), true));
+    assert_eq!(of("c"), (none, inside.with(outside), false));
+    let groups =
+        catalog.tools["prowler"].together["b"].iter().map(|it| (it.shows, it.checks[0].as_str()));
+    assert_eq!(groups.collect::<Vec<_>>(), [(outside, "c"), (outside, "a")]);
+    assert_eq!(catalog.controls[1].facets[1].platforms, ["aws"]);
+    let twice = with(&gaps.replace("[\"a\"]", "[\"b\"]"), facets).unwrap_err();
+    assert!(twice[0].ends_with("check \"b\" appears more than once"), "{twice:?}");
+    let lotus = with(gaps, &facets.replace("\"aws\"", "\"lotus\"")).unwrap_err();
+    assert!(lotus[0].ends_with("platforms: unknown platform \"lotus\""), "{lotus:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Everything that is known must be seen: facets, platforms, accounts, devices.
 
 use posture_core::clock::Time;
+use posture_core::engine::catalog::Together;
 use posture_core::engine::catalog::facet::{Facet, FacetSet, Population};
 use posture_core::engine::estate::{EstateKind, SaidWhole, SystemCounts};
 use posture_core::engine::fact::Status::{Compliant, NonCompliant, NotAssessed, Partial};
@@ -77,7 +78,59 @@ fn one_that_fails_is_enough_where_a_facet_says_so() {
     gap.catalog.controls[0].facets = vec![Facet { is_any: true, ..facets(1).remove(0) }];
     gap.show("c1", 0, FacetSet::WHOLE);
     gap.show("c2", 0, FacetSet::WHOLE);
-    assert_eq!(of(&gap).0, Partial, "what shows only gaps is no member");
+    assert_eq!(of(&gap).0, Partial, "what shows only gaps of no facet is no member");
+    gap.show_gaps("c3", 0, FacetSet::WHOLE);
+    assert_eq!(of(&gap).0, NonCompliant, "its failure is one of the facet");
+}
+
+/// A failure of another facet than the one of which one is enough.
+#[test]
+fn a_gap_counts_for_the_facet_that_it_names() {
+    let mut world = of_two_facets().seen(seen(9, 0)).seen(seen(9, 0).check("c2"));
+    world.catalog.controls[0].facets[0].is_any = true;
+    let mut world = world.seen(seen(9, 1).check("c3"));
+    world.show_gaps("c3", 0, FacetSet::one(1));
+    assert_eq!(of(&world).0, Partial);
+    world.show_gaps("c3", 0, FacetSet::one(0));
+    assert_eq!(of(&world).0, NonCompliant);
+    let mut passes = of_two_facets().seen(seen(9, 0).check("c3"));
+    passes.show_gaps("c3", 0, FacetSet::one(0));
+    assert_eq!(of(&passes).0, NotAssessed, "its success shows nothing");
+}
+
+/// `c1` shows the first facet with `c3`, and the second with `c4`.
+#[test]
+fn a_check_shows_with_others_only_what_those_that_pass_complete() {
+    let mut world = of_two_facets().seen(seen(3, 0)).seen(seen(3, 0).check("c3"));
+    world.show("c1", 0, FacetSet::all(2));
+    let tool = world.catalog.tools.get_mut("t").unwrap();
+    tool.checks.get_mut("c1").unwrap()[0].needs_others = true;
+    let group = |facet, check: &str| Together {
+        control: 0,
+        shows: FacetSet::one(facet),
+        checks: vec![check.to_owned()],
+    };
+    tool.together.insert("c1".to_owned(), vec![group(0, "c3"), group(1, "c4")]);
+    let one = of(&world);
+    assert_eq!((one.0, one.1), (Partial, Some(74)), "{}", one.3);
+    world.show("c4", 0, FacetSet::NONE);
+    assert_eq!(of(&world.seen(seen(3, 0).check("c4"))).0, Compliant);
+}
+
+/// Devices are counted for one facet, and platforms looked at for the other.
+#[test]
+fn a_facet_of_platforms_is_asked_on_each_of_them() {
+    let mut world = of_two_facets();
+    world.catalog.controls[0].over = Population::Computers;
+    world.catalog.controls[0].facets[0].platforms = vec!["m365".to_owned(), "google".to_owned()];
+    world.profile.insert("m365".to_owned(), Usage::Used);
+    world.systems = SystemCounts { n_computers: 1, is_listed: true, ..SystemCounts::default() };
+    let world = world.seen(seen(1, 0).scope("host/a").check("c2"));
+    assert_eq!(of(&world).3, "\"Check\" passes. Not seen: Microsoft 365.");
+    let entra = world.seen(seen(1, 0).scope("azure/1"));
+    assert_eq!(of(&entra).0, Compliant);
+    let google = of(&entra.says("google", Usage::Used));
+    assert_eq!(google.3, "Both checks pass. Not seen: Google Workspace.");
 }
 
 #[test]
@@ -127,6 +180,10 @@ fn accounts_of_azure_are_those_of_microsoft_365() {
     let mut world = over(Population::Client, &["m365", "azure"]);
     world.profile.insert("azure".to_owned(), Usage::Used);
     assert_eq!(of(&world.seen(seen(3, 0).source("m365").scope("settings"))).0, Partial);
+    let mut world = over(Population::Client, &["m365"]);
+    world.profile.insert("m365".to_owned(), Usage::Used);
+    let entra = world.seen(seen(3, 0).scope("azure/1"));
+    assert_eq!(of(&entra).0, Compliant, "a setting of the directory");
 }
 
 #[test]

@@ -92,8 +92,15 @@ impl World {
         let tool = self.catalog.tools.entry("t".to_owned()).or_insert_with(none);
         let links = tool.checks.entry(check.to_owned()).or_default();
         links.retain(|it| it.control != control);
-        links.push(CheckLink { control, shows, needs_others: false });
+        links.push(CheckLink { control, shows, fails: shows, needs_others: false });
         links.sort_unstable();
+    }
+
+    /// Maps a check to a control of which it shows only gaps: those of these facets.
+    pub(crate) fn show_gaps(&mut self, check: &str, control: usize, fails: FacetSet) {
+        self.show(check, control, FacetSet::NONE);
+        let links = self.catalog.tools.get_mut("t").unwrap().checks.get_mut(check).unwrap();
+        links.iter_mut().filter(|it| it.control == control).for_each(|it| it.fails = fails);
     }
 
     pub(crate) fn framework(
@@ -196,8 +203,12 @@ fn catalog(controls: Vec<Control>) -> Catalog {
 
 /// So many facets, none of which one subject is enough for.
 pub(crate) fn facets(n: usize) -> Vec<Facet> {
-    let facet =
-        |it| Facet { name: format!("f{it}"), says: format!("Part {it} is met"), is_any: false };
+    let facet = |it| Facet {
+        name: format!("f{it}"),
+        says: format!("Part {it} is met"),
+        is_any: false,
+        platforms: Vec::new(),
+    };
     (0..n).map(facet).collect()
 }
 

@@ -8,6 +8,8 @@ pub struct Facet {
     pub says: String,
     /// One subject that fails makes the control not met.
     pub is_any: bool,
+    /// It is asked on each of these that the client uses, whatever its control is over. Empty: where its control is.
+    pub platforms: Vec<String>,
 }
 
 /// How many facets a control has at most.

@@ -20,7 +20,7 @@ pub(in crate::engine) fn by_control<'a>(
         let mut codes: BTreeMap<&str, Vec<CheckLink>> = BTreeMap::new();
         for (index, control) in catalog.controls.iter().enumerate() {
             let shows = control.all_facets();
-            let link = CheckLink { control: index, shows, needs_others: false };
+            let link = CheckLink { control: index, shows, fails: shows, needs_others: false };
             for code in control.formerly.iter().chain([&control.code]) {
                 codes.entry(code).or_default().push(link);
             }
@@ -50,16 +50,15 @@ pub(in crate::engine) fn by_control<'a>(
             if link.needs_others {
                 together.push((link.control, claims[link.control].len()));
             }
-            let shows = shown(catalog, each.worst, link);
-            claims[link.control].push(claim.showing(shows));
+            let (shows, fails) = facets(catalog, each.worst, link);
+            claims[link.control].push(EvidenceClaim { fails, ..claim.showing(shows) });
         }
     }
     for (control, at) in together {
         let claim = claims[control][at];
-        if !claim.result.is_failing()
-            && !has_others(catalog, control, &claim, &claims[control], now)
-        {
-            claims[control][at] = claim.showing(FacetSet::NONE);
+        if !claim.result.is_failing() {
+            let lacks = lacks_others(catalog, control, &claim, &claims[control], now);
+            claims[control][at] = claim.showing(claim.shows.without(lacks));
         }
     }
     for (control, claims) in catalog.controls.iter().zip(&mut claims) {
@@ -75,13 +74,19 @@ pub(in crate::engine) fn by_control<'a>(
     (claims, unmapped)
 }
 
-/// What an observation looks at of a control. A source that names the control itself says which facet, or the catalog knows it,
-/// or it is about all of it if it names no check of its own.
-fn shown(catalog: &Catalog, it: &Observation, link: CheckLink) -> FacetSet {
-    let control = &catalog.controls[link.control];
+/// What an observation looks at of a control, and of what its failure is one.
+fn facets(catalog: &Catalog, it: &Observation, link: CheckLink) -> (FacetSet, FacetSet) {
     if matches!(it.subject, Subject::Check { .. }) {
-        return link.shows;
+        return (link.shows, link.fails);
     }
+    let named = named(catalog, it, link);
+    (named, named)
+}
+
+/// What a source looks at that names the control itself: it says which facet, or the catalog knows it, or it is about all of the
+/// control if it names no check of its own.
+fn named(catalog: &Catalog, it: &Observation, link: CheckLink) -> FacetSet {
+    let control = &catalog.controls[link.control];
     if !it.facets.is_empty() {
         let found = it.facets.iter().filter_map(|it| control.find_facet(it));
         return found.fold(FacetSet::NONE, |all, it| all.with(FacetSet::one(it)));
@@ -96,15 +101,15 @@ fn shown(catalog: &Catalog, it: &Observation, link: CheckLink) -> FacetSet {
     }
 }
 
-/// Returns true if the checks without which a claim shows nothing pass in the same scope.
-fn has_others(
+/// Returns the facets that a claim does not show because the checks without which it does not do not all pass in the same scope.
+fn lacks_others(
     catalog: &Catalog,
     control: usize,
     claim: &EvidenceClaim<'_>,
     claims: &[EvidenceClaim<'_>],
     now: Time,
-) -> bool {
-    let Subject::Check { tool } = &claim.current.worst.subject else { return true };
+) -> FacetSet {
+    let Subject::Check { tool } = &claim.current.worst.subject else { return FacetSet::NONE };
     let groups = catalog.tools.get(tool).and_then(|it| it.together.get(&claim.current.worst.check));
     let groups = groups.into_iter().flatten().filter(|it| it.control == control);
     let passes = |check: &String| {
@@ -113,7 +118,14 @@ fn has_others(
             is_it && it.place() == claim.place() && now < it.until && !it.result.is_failing()
         })
     };
-    groups.into_iter().any(|group| group.checks.iter().all(passes))
+    let (mut asked, mut shown) = (FacetSet::NONE, FacetSet::NONE);
+    for group in groups {
+        asked = asked.with(group.shows);
+        if group.checks.iter().all(passes) {
+            shown = shown.with(group.shows);
+        }
+    }
+    asked.without(shown)
 }
 
 /// Returns true if fewer different checks were seen than the control asks for.

@@ -88,6 +88,8 @@ pub(in crate::engine) struct EvidenceClaim<'a> {
     pub(in crate::engine) shows: FacetSet,
     /// The same, for now: too few different checks were seen.
     pub(in crate::engine) is_narrow: bool,
+    /// The facets of which its failure is one.
+    pub(in crate::engine) fails: FacetSet,
 }
 
 impl<'a> EvidenceClaim<'a> {
@@ -130,6 +132,7 @@ impl<'a> Current<'a> {
             until,
             shows: FacetSet::WHOLE,
             is_narrow: false,
+            fails: FacetSet::WHOLE,
         })
     }
 

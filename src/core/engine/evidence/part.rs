@@ -65,20 +65,14 @@ impl<'a> Parts<'a> {
         if looks.is_empty() {
             return parts;
         }
-        let mut asked = FacetSet::NONE;
+        let mut asked = parts.ask_of_facets(control, estate, &looks);
         if control.over.is_on_platforms() {
             for (platform, accounts) in estate.platforms_of(&control.platforms) {
                 let shown = control.shown_on.iter().find(|(it, _)| it == platform);
                 let facets = shown.map_or(FacetSet::NONE, |it| it.1);
                 asked = asked.with(facets);
-                // One that the source does not name is the only one.
-                let accounts = accounts.iter().map(|it| Some(*it)).filter(|_| 1 < accounts.len());
-                let mut accounts: Vec<Option<&str>> = accounts.collect();
-                if accounts.is_empty() {
-                    accounts.push(None);
-                }
-                for account in accounts {
-                    parts.ask_at(control, Spot { platform, account }, facets, &looks);
+                for spot in Spot::all(platform, accounts) {
+                    parts.ask_at(control, spot, facets, &looks);
                 }
             }
         }
@@ -97,6 +91,25 @@ impl<'a> Parts<'a> {
             parts.count(anywhere.has(facet), || UnseenPart::Facet(says, None));
         }
         parts
+    }
+
+    /// Returns the facets that are asked on platforms of their own, and were.
+    fn ask_of_facets(
+        &mut self,
+        control: &'a Control,
+        estate: &Estate<'a>,
+        looks: &[Look<'a>],
+    ) -> FacetSet {
+        let mut asked = FacetSet::NONE;
+        for (index, facet) in control.facets.iter().enumerate() {
+            for (platform, accounts) in estate.platforms_of(&facet.platforms) {
+                asked = asked.with(FacetSet::one(index));
+                for spot in Spot::all(platform, accounts) {
+                    self.ask_at(control, spot, FacetSet::one(index), looks);
+                }
+            }
+        }
+        asked
     }
 
     fn ask_at(
@@ -206,18 +219,32 @@ fn facets_of<'l, 'a: 'l>(looks: impl Iterator<Item = &'l Look<'a>>) -> FacetSet 
 }
 
 impl<'a> Spot<'a> {
+    /// A platform, or its accounts where there are several. One that the source does not name is the only one.
+    fn all(platform: &'a str, accounts: &BTreeSet<&'a str>) -> Vec<Self> {
+        if accounts.len() < 2 {
+            return vec![Self { platform, account: None }];
+        }
+        accounts.iter().map(|it| Self { platform, account: Some(it) }).collect()
+    }
+
     fn is_seen_at(&self, place: Place<'a>, control: &Control) -> bool {
         match place {
             Place::Client => true,
             Place::Device(_) => self.platform == NETWORK,
             Place::Platform { platform, account } => {
                 let is_same = platform == self.platform
-                    // Accounts of Azure are those of Microsoft 365.
-                    || control.over.is_of_accounts() && is_of_entra(platform) && is_of_entra(self.platform);
+                    || is_of_entra(platform)
+                        && is_of_entra(self.platform)
+                        && asks_entra_once(control);
                 is_same && (account.is_none() || self.account.is_none() || account == self.account)
             }
         }
     }
+}
+
+/// Accounts of Azure are those of Microsoft 365, and so are the settings of the directory: a control of them does not name Azure.
+fn asks_entra_once(control: &Control) -> bool {
+    control.over.is_of_accounts() || !control.platforms.iter().any(|it| it == "azure")
 }
 
 fn is_of_entra(platform: &str) -> bool {

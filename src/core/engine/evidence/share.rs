@@ -29,7 +29,7 @@ pub(in crate::engine) struct ShareCounts<'a> {
     pub(in crate::engine) counted: (u64, u64),
     /// The claims that fail, worst first: at most [`N_NAMED_MAX`], as each has at least one subject to name.
     pub(in crate::engine) failing: Vec<EvidenceClaim<'a>>,
-    /// The facets of all claims that fail.
+    /// The facets of which the failures of all claims are.
     failing_facets: FacetSet,
 }
 
@@ -190,7 +190,7 @@ impl<'a> ShareCounts<'a> {
         let (passed, failed) = (claim.result.passed, claim.result.failed);
         let counted = if claim.result.is_counted { (passed, failed) } else { (0, 0) };
         let failing = if claim.result.is_failing() { vec![claim] } else { Vec::new() };
-        let failing_facets = if claim.result.is_failing() { claim.shows } else { FacetSet::NONE };
+        let failing_facets = if claim.result.is_failing() { claim.fails } else { FacetSet::NONE };
         let unseen = claim.result.unseen;
         Self { worst: claim, passed, failed, unseen, counted, failing, failing_facets }
     }
@@ -214,7 +214,7 @@ impl<'a> ShareCounts<'a> {
     fn add(&mut self, claim: EvidenceClaim<'a>) {
         let order = |it: &EvidenceClaim<'a>| (it.result.badness(), it.place());
         if claim.result.is_failing() {
-            self.failing_facets = self.failing_facets.with(claim.shows);
+            self.failing_facets = self.failing_facets.with(claim.fails);
             let at = self.failing.partition_point(|it| order(it) <= order(&claim));
             if at < N_NAMED_MAX {
                 self.failing.truncate(N_NAMED_MAX - 1);
