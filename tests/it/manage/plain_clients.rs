@@ -30,7 +30,7 @@ const SOURCES: [(&str, &str); 9] = [
 ];
 /// What sources that are no connections show of controls with several facets.
 const SHOWN: [(&str, &[&str]); 4] = [
-    ("NET-01", &["internet", "lan"]),
+    ("NET-01", &["lan"]),
     ("NET-03", &["lifetime", "tls"]),
     ("DEV-02", &["gate", "attacks"]),
     ("DEV-05", &["monitored", "updated"]),
