@@ -69,10 +69,25 @@ impl Tool {
             if is_same {
                 kept.shows = kept.shows.with(next.shows);
                 kept.fails = kept.fails.with(next.fails);
+                kept.needs_others |= next.needs_others;
             }
             is_same
         });
         Cow::Owned(links)
+    }
+
+    /// The groups that a check is the first of.
+    pub(super) fn groups_of(&self, check: &str) -> impl Iterator<Item = &Together> {
+        let is_named = !self.is_by_reference;
+        let named = self.together.get(check).filter(|_| is_named);
+        let referred = references(check).filter(move |_| !is_named);
+        let referred = referred.filter_map(|it| self.together.get(it));
+        named.into_iter().chain(referred).flatten()
+    }
+
+    /// Returns true if the check with this name is the one that the catalog lists so.
+    pub(super) fn is_listed_as(&self, name: &str, listed: &str) -> bool {
+        if self.is_by_reference { references(name).any(|it| it == listed) } else { name == listed }
     }
 }
 

@@ -114,7 +114,14 @@ fn a_check_shows_with_others_only_what_those_that_pass_complete() {
     let one = of(&world);
     assert_eq!((one.0, one.1), (Partial, Some(74)), "{}", one.3);
     world.show("c4", 0, FacetSet::NONE);
-    assert_eq!(of(&world.seen(seen(3, 0).check("c4"))).0, Compliant);
+    assert_eq!(of(&world.clone().seen(seen(3, 0).check("c4"))).0, Compliant);
+    // The same checks, known by their references.
+    world.catalog.tools.get_mut("t").unwrap().is_by_reference = true;
+    for (it, name) in world.observations.iter_mut().zip(["A [x c1]", "C [c3]"]) {
+        *it = it.clone().check(name);
+    }
+    assert_eq!(of(&world).3, "Both checks pass. Not seen: \"Part 1 is met\".");
+    assert_eq!(of(&world.seen(seen(3, 0).check("D [c4 y]"))).0, Compliant);
 }
 
 /// Devices are counted for one facet, and platforms looked at for the other.

@@ -109,12 +109,13 @@ fn lacks_others(
     claims: &[EvidenceClaim<'_>],
     now: Time,
 ) -> FacetSet {
-    let Subject::Check { tool } = &claim.current.worst.subject else { return FacetSet::NONE };
-    let groups = catalog.tools.get(tool).and_then(|it| it.together.get(&claim.current.worst.check));
-    let groups = groups.into_iter().flatten().filter(|it| it.control == control);
+    let Some(tool) = catalog.tools.get(claim.current.tool()) else { return FacetSet::NONE };
+    let groups = tool.groups_of(&claim.current.worst.check).filter(|it| it.control == control);
     let passes = |check: &String| {
         claims.iter().any(|it| {
-            let is_it = it.current.worst.check == *check && it.current.tool() == tool;
+            let is_same_tool =
+                it.current.is_of_check() && it.current.tool() == claim.current.tool();
+            let is_it = is_same_tool && tool.is_listed_as(&it.current.worst.check, check);
             is_it && it.place() == claim.place() && now < it.until && !it.result.is_failing()
         })
     };
