@@ -1,6 +1,7 @@
 //! The catalogue: what its files may say, and what ours hold.
 
 mod content;
+mod fatal;
 mod others;
 mod proof;
 mod shares;

@@ -83,7 +83,7 @@ fn a_worse_second_read_announces_every_change() {
     let first = take(&[]);
     let n_before = posture.events().len();
     posture.pass_s(60);
-    let second = take(&[ROOT_MFA, CONSOLE_MFA, "iam_rotate_access_key_90_days"]);
+    let second = take(&[ROOT_MFA, CONSOLE_MFA, "entra_user_with_recent_sign_in"]);
     let events = posture.events().split_off(n_before);
     let found: BTreeSet<_> = kinds(&events).into_iter().collect();
     for kind in [
@@ -118,7 +118,7 @@ fn a_worse_second_read_announces_every_change() {
     let drift = object(of_kind(&events, "compliance_drift_detected")[0]);
     let because = drift["because"].as_array().unwrap();
     assert!(!because.is_empty() && !because.contains(&json!("CLD-02")), "{because:?}");
-    let failing = ["CLD-01", "CLD-03", "CLD-04"].map(Value::from);
+    let failing = ["CLD-01", "CLD-03", "ID-11"].map(Value::from);
     assert!(because.iter().all(|it| failing.contains(it)), "{because:?}");
     let n_rows = drift["requirements"].as_array().unwrap().len() as u64;
     assert_eq!(drift["count"].as_u64(), Some(n_rows));
