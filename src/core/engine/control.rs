@@ -2,6 +2,7 @@
 
 use super::basis::{Basis, Ground};
 use super::catalog::{Catalog, Control};
+use super::contradiction::Hidden;
 use super::estate::UnseenKind;
 use super::evidence::claim;
 use super::evidence::current::{Current, EvidenceClaim, lapse};
@@ -60,11 +61,22 @@ pub(super) struct AssessedControl<'a> {
     pub(super) is_overridden: bool,
     /// What of it nobody looked at, in words, while that keeps it from being met.
     pub(super) unseen: Vec<(UnseenKind, String)>,
+    /// What was seen failing although a person says that it is met or out of scope.
+    pub(super) hidden: Option<Hidden<'a>>,
 }
 
-impl AssessedControl<'_> {
+impl<'a> AssessedControl<'a> {
     pub(super) fn is_applicable(&self) -> bool {
         self.outcome.status != Status::NotApplicable
+    }
+
+    /// Returns what was seen failing and was not settled since, also if a person's decision hides it.
+    pub(super) fn seen_failing(&self) -> &[EvidenceClaim<'a>] {
+        match (&self.hidden, &self.gap) {
+            (Some(hidden), _) => &hidden.failing,
+            (None, Some(gap)) => &gap.failing,
+            (None, None) => &[],
+        }
     }
 }
 
@@ -151,6 +163,10 @@ impl<'a> ControlEvidence<'a, '_> {
         let gap = self.gap(ruling, outcome.status, seen);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
         let ground = self.ground(ruling);
+        let hidden = match ruling {
+            Ruling::Attested(it) => Hidden::of(it, &self.claims),
+            Ruling::Observed | Ruling::Unused | Ruling::Held | Ruling::Silent => None,
+        };
         AssessedControl {
             outcome,
             ground,
@@ -161,6 +177,7 @@ impl<'a> ControlEvidence<'a, '_> {
             is_fixed,
             is_overridden,
             unseen,
+            hidden,
         }
     }
 

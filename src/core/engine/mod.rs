@@ -4,6 +4,7 @@ pub mod asset;
 pub mod basis;
 pub mod catalog;
 pub mod change;
+pub mod contradiction;
 pub mod control;
 pub mod estate;
 pub mod event;
@@ -51,15 +52,20 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     left.drop_from(&mut current);
     let estate = Estate::of(facts, &sights, &left, &mut horizon);
     let (mut controls, unmapped) = control::assess(catalog, facts, &current, &estate, &mut horizon);
+    let hidden = controls.iter().filter_map(|it| Some((it, it.hidden.as_ref()?)));
+    let mut contradictions: Vec<_> =
+        hidden.map(|(control, it)| it.contradiction(&control.outcome.code)).collect();
     let statements = RowStatements::of(facts.decisions, &mut horizon);
     let frameworks = catalog.frameworks.iter().map(|framework| {
-        let rows =
+        let (rows, contradicted) =
             requirement::assess(catalog, framework, &controls, &statements, facts, &mut horizon);
+        contradictions.extend(contradicted);
         let (rows, bases): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
         let summary = readiness::summarize(framework, &rows, &controls);
         (FrameworkOutcome { id: framework.id, summary, rows }, bases)
     });
     let (frameworks, row_bases) = frameworks.unzip();
+    contradictions.extend(contradiction::of_platforms(facts.profile, &estate, &mut horizon));
     let score = score::score(catalog, &controls);
     let risks = risk::risks(catalog, &controls, &unmapped, facts.base_loss, &mut horizon);
     Posture {
@@ -69,6 +75,7 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
         risks: risks.open,
         fixed: risks.fixed,
         overridden: risks.overridden,
+        contradictions,
         touched: risks.touched,
         loss: risks.loss,
         changes_at: horizon.soonest(),

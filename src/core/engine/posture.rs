@@ -6,6 +6,7 @@ use bincode::{Decode, Encode};
 
 use super::basis::{Basis, Ground};
 use super::catalog::Catalog;
+use super::contradiction::Contradiction;
 use super::estate::{EstateMember, Unseen};
 use super::framework::{Framework, FrameworkId, FrameworkRow, Level};
 use crate::clock::Time;
@@ -38,6 +39,9 @@ pub struct Posture {
     pub fixed: Vec<String>,
     /// Conditions, sorted: controls that a person says are met although they were seen to fail.
     pub overridden: Vec<String>,
+    /// Decisions that are contradicted by what was seen: about controls, then about rows, then about platforms. At most one
+    /// about each.
+    pub contradictions: Vec<Contradiction>,
     /// From a failing subject to the score of the worst risk that affects it, 0 to 100.
     pub touched: BTreeMap<u64, u8>,
     /// `None`: an input is unknown.

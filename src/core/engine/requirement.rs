@@ -2,6 +2,7 @@
 
 use super::basis::Basis;
 use super::catalog::Catalog;
+use super::contradiction::{self, Contradiction};
 use super::control::AssessedControl;
 use super::fact::{Facts, Status, Usage};
 use super::framework::{ControlRole, Framework, FrameworkRow, Mapping};
@@ -58,7 +59,8 @@ struct Scoped<'a> {
     is_held: bool,
 }
 
-/// Returns the outcome of each row of a framework and what it rests on, in its order.
+/// Returns the outcome of each row of a framework and what it rests on, in its order, and the decisions about rows that are
+/// contradicted by what was seen.
 pub(super) fn assess(
     catalog: &Catalog,
     framework: &Framework,
@@ -66,20 +68,32 @@ pub(super) fn assess(
     statements: &RowStatements<'_>,
     facts: &Facts<'_>,
     horizon: &mut Horizon,
-) -> Vec<(RowOutcome, Basis)> {
+) -> (Vec<(RowOutcome, Basis)>, Vec<Contradiction>) {
     let parents: Vec<usize> = framework.rows.iter().filter_map(|it| it.parent).collect();
+    let applies = |row: &FrameworkRow| {
+        let asked = row.applies.as_ref();
+        asked.is_none_or(|it| facts.profile.get(it) == Some(&Usage::Used))
+    };
     let scoped = framework.rows.iter().enumerate().map(|(index, row)| {
         let statement = statements.find(framework.id, &row.reference, facts.now);
-        let asked = row.applies.as_ref();
-        let applies = asked.is_none_or(|it| facts.profile.get(it) == Some(&Usage::Used));
-        let is_out = !applies || statement == Some(RowStatement::OutOfScope);
+        let is_out = !applies(row) || statement == Some(RowStatement::OutOfScope);
         let is_unmapped = row.controls.is_empty() && !parents.contains(&index);
-        Scoped { row, statement, is_out, taken: Vec::new(), is_unmapped, is_held: false }
+        let taken = Vec::new();
+        Scoped { row, statement, is_out, taken, is_unmapped, is_held: false }
     });
     let mut rows: Vec<Scoped<'_>> = scoped.collect();
     take_controls(&mut rows);
     hold(&mut rows, controls);
-    rows.iter().map(|it| outcome(it, catalog, controls, horizon)).collect()
+    let contradicted = rows.iter().filter_map(|it| {
+        let is_decided = applies(it.row) && it.statement == Some(RowStatement::OutOfScope);
+        let decision = statements.decision(framework.id, &it.row.reference);
+        let decision = decision.filter(|_| is_decided)?;
+        let deciding = it.taken.iter().filter(|it| it.decides).map(|it| &controls[it.control]);
+        let seen = deciding.map(|it| (it.outcome.code.as_str(), it.seen_failing()));
+        contradiction::of_row(decision, seen)
+    });
+    let contradicted = contradicted.collect();
+    (rows.iter().map(|it| outcome(it, catalog, controls, horizon)).collect(), contradicted)
 }
 
 /// Returns the index of the row above, if it has the same level.

@@ -168,9 +168,14 @@ impl<'a> RowStatements<'a> {
         Self(newest)
     }
 
+    /// Returns the newest decision about the row, whether or not it still counts.
+    pub(super) fn decision(&self, id: FrameworkId, reference: &str) -> Option<&'a RowDecision> {
+        self.0.get(&(id, reference)).copied()
+    }
+
     /// Returns `None` if no decision about the row matters now.
     pub(super) fn find(&self, id: FrameworkId, reference: &str, now: Time) -> Option<RowStatement> {
-        let decision = self.0.get(&(id, reference))?;
+        let decision = self.decision(id, reference)?;
         let is_valid = is_in_force(decision.until, now);
         match &decision.kind {
             RowDecisionKind::OutOfScope if is_valid => Some(RowStatement::OutOfScope),

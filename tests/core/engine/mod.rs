@@ -1,6 +1,7 @@
 //! The engine: catalogue and facts in, posture out.
 
 mod change;
+mod contradiction;
 mod estate;
 mod finding;
 mod framework;

@@ -1,5 +1,6 @@
 //! What is known to exist at a client: its platforms, their accounts, and how many devices it has.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::current::Current;
@@ -69,11 +70,22 @@ pub(in crate::engine) fn is_cloud(platform: &str) -> bool {
     CLOUDS.contains(&platform)
 }
 
-/// When something of a place was seen last, and by which source.
-#[derive(Clone, Copy, Debug)]
-struct Sight<'a> {
-    at: Time,
-    source: &'a str,
+/// When each source saw something of a place last.
+type Sight<'a> = BTreeMap<&'a str, Time>;
+
+/// When something was seen last, and by which source.
+fn newest<'a>(sight: &Sight<'a>) -> Option<(&'a str, Time)> {
+    sight
+        .iter()
+        .map(|(source, at)| (*source, *at))
+        .max_by_key(|(source, at)| (*at, Reverse(*source)))
+}
+
+fn take<'a>(all: &mut Sight<'a>, more: &Sight<'a>) {
+    for (source, at) in more {
+        let last = all.entry(source).or_insert(*at);
+        *last = (*at).max(*last);
+    }
 }
 
 /// Everything that was seen in the last [`KNOWN_DAYS`], whether or not it is meant.
@@ -100,11 +112,9 @@ impl<'a> Sights<'a> {
             let ends_at = it.observed_at.plus_days(KNOWN_DAYS);
             horizon.see(ends_at);
             if place != Place::Client && !horizon.is_past(ends_at) {
-                let sight = Sight { at: it.observed_at, source: &it.source };
-                let newest = all.entry(place).or_insert(sight);
-                if (newest.at, sight.source) < (sight.at, newest.source) {
-                    *newest = sight;
-                }
+                let sight: &mut Sight<'a> = all.entry(place).or_default();
+                let last = sight.entry(&it.source).or_insert(it.observed_at);
+                *last = it.observed_at.max(*last);
             }
         }
         Self(all)
@@ -116,18 +126,16 @@ impl<'a> Sights<'a> {
         let mut members = Vec::new();
         for (place, sight) in &self.0 {
             let Place::Platform { platform, account } = *place else { continue };
-            let newest = platforms.entry(platform).or_insert(*sight);
-            if newest.at < sight.at {
-                *newest = *sight;
-            }
+            let of_platform = platforms.entry(platform).or_default();
+            take(of_platform, sight);
             let Some(account) = account else { continue };
             let kind =
                 if is_cloud(platform) { EstateKind::CloudAccounts } else { EstateKind::Scopes };
-            members.push(member(kind, format!("{platform}/{account}"), *sight));
+            members.extend(member(kind, format!("{platform}/{account}"), sight));
         }
         let of_platform =
-            |(id, sight): (&str, Sight<'_>)| member(EstateKind::Platforms, id.to_owned(), sight);
-        let mut all: Vec<_> = platforms.into_iter().map(of_platform).collect();
+            |(id, sight): (&str, Sight<'_>)| member(EstateKind::Platforms, id.to_owned(), &sight);
+        let mut all: Vec<_> = platforms.into_iter().filter_map(of_platform).collect();
         all.append(&mut members);
         all.truncate(N_MEMBERS_MAX);
         all
@@ -139,8 +147,9 @@ impl<'a> Sights<'a> {
     }
 }
 
-fn member(kind: EstateKind, id: String, sight: Sight<'_>) -> EstateMember {
-    EstateMember { kind, id, last_seen: sight.at, source: sight.source.to_owned() }
+fn member(kind: EstateKind, id: String, sight: &Sight<'_>) -> Option<EstateMember> {
+    let (source, last_seen) = newest(sight)?;
+    Some(EstateMember { kind, id, last_seen, source: source.to_owned() })
 }
 
 /// The decisions that take members out, those that count now.
@@ -173,7 +182,8 @@ impl<'a> Left<'a> {
             .filter_map(|(place, sight)| {
                 let at = left.find(*place)?;
                 let decision = left.decisions[at];
-                (decision.is_retired && decision.at < sight.at).then_some(at)
+                let is_after = newest(sight).is_some_and(|(_, seen)| decision.at < seen);
+                (decision.is_retired && is_after).then_some(at)
             })
             .collect();
         let mut kept = Self::default();
@@ -217,8 +227,8 @@ impl<'a> Left<'a> {
 pub(in crate::engine) struct Estate<'a> {
     /// Used, or seen: the accounts of each, of those that are named.
     platforms: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// When something of a platform was seen last.
-    seen_at: BTreeMap<&'a str, Time>,
+    /// When each source saw something of a platform last.
+    seen_at: BTreeMap<&'a str, Sight<'a>>,
     n_computers: u32,
     n_servers: u32,
     n_addressed: u32,
@@ -260,20 +270,20 @@ impl<'a> Estate<'a> {
         estate.platforms.extend(used.map(|(platform, _)| (platform.as_str(), BTreeSet::new())));
         for (place, sight) in &sights.0 {
             if left.find(*place).is_none() {
-                estate.see(*place, sight.at);
+                estate.see(*place, sight);
             }
         }
         estate
     }
 
-    fn see(&mut self, place: Place<'a>, at: Time) {
+    fn see(&mut self, place: Place<'a>, sight: &Sight<'a>) {
         let (platform, account) = match place {
             Place::Client => return,
             Place::Platform { platform, account } => (platform, account),
             Place::Device(_) => (NETWORK, None),
         };
-        let newest = self.seen_at.entry(platform).or_insert(at);
-        *newest = at.max(*newest);
+        let of_platform = self.seen_at.entry(platform).or_default();
+        take(of_platform, sight);
         // That a device was seen does not say that the client has a network of its own.
         if platform != NETWORK {
             self.platforms.entry(platform).or_default().extend(account);
@@ -295,7 +305,18 @@ impl<'a> Estate<'a> {
 
     /// Something of the platform was seen after this time.
     pub(in crate::engine) fn saw_after(&self, platform: &str, time: Time) -> bool {
-        platform != NETWORK && self.seen_at.get(platform).is_some_and(|at| time < *at)
+        self.seen_after(platform, time).next().is_some()
+    }
+
+    /// The sources that saw something of the platform after this time, and when.
+    pub(in crate::engine) fn seen_after(
+        &self,
+        platform: &str,
+        time: Time,
+    ) -> impl Iterator<Item = (&'a str, Time)> {
+        let of_all = self.seen_at.get(platform).filter(|_| platform != NETWORK);
+        let of_all = of_all.into_iter().flatten().map(|(source, at)| (*source, *at));
+        of_all.filter(move |(_, at)| time < *at)
     }
 
     /// How many devices a population has, if it is one of devices that are counted, and whether these are all.
