@@ -65,6 +65,15 @@ fn read(posture: &Posture, path: &str) -> Value {
     answer.json()["data"].clone()
 }
 
+/// Without the alert rule that every installation has, if a release made the database that had none.
+fn without_built_in(path: &str, old: &Value, mut now: Value) -> Value {
+    let is_listed = |it: &Value| it.get("builtIn").is_some();
+    if path.starts_with("/api/alert-rules") && !old.as_array().unwrap().iter().any(is_listed) {
+        now.as_array_mut().unwrap().retain(|it| it["builtIn"] == false);
+    }
+    now
+}
+
 fn write(posture: &Posture, method: &str, path: &str, body: &Value) -> Value {
     let answer = posture.operator(method, path, body);
     assert_eq!(answer.status / 100, 2, "{method} {path}: {}", answer.text());
@@ -79,7 +88,7 @@ fn signature(secret: &str, body: &[u8]) -> String {
 
 fn is_intact(posture: &Posture, account: &Account) {
     for (path, old) in &account.answers {
-        let now = made::lasting(path, read(posture, path));
+        let now = without_built_in(path, old, made::lasting(path, read(posture, path)));
         let old = without_claimed(posture, path, old, &now);
         let lost = loss(path, &old, &now);
         assert!(lost.is_none(), "{}", lost.unwrap());

@@ -47,8 +47,7 @@ pub(super) const ASSETS: PerClient = PerClient { noun: "assets", part: ClientPar
 
 /// The names and identifiers by which assets are found.
 ///
-/// Key: [`EXTERNAL_NAME`], source, external id. Value: asset id. Several names may lead to one
-/// asset.
+/// Key: [`EXTERNAL_NAME`], source, external id. Value: asset id. Several names may lead to one asset.
 /// Key: a kind from [`EXTERNAL_SERIAL`] on, the identifier in lower case, asset id. Value: nothing.
 /// Invariant: the asset exists. Maintained by `asset.rs`.
 pub(super) const EXTERNAL: PerClient = PerClient { noun: "external", part: ClientPart::Inventory };
@@ -142,8 +141,7 @@ pub(super) const FACT_PAST_RUNS: u8 = 41;
 /// Key: [`POSTURE_CONTROL`], control code. Value: `ControlOutcome`.
 /// Key: [`POSTURE_FRAMEWORK`], framework. Value: `FrameworkOutcome`.
 /// Key: [`POSTURE_RISK`], condition. Value: `OpenRisk`.
-/// Key: [`POSTURE_TOUCHED`], hash of a failing subject. Value: u8, the score of the worst risk that
-/// touches it.
+/// Key: [`POSTURE_TOUCHED`], hash of a failing subject. Value: u8, the score of the worst risk that touches it.
 /// Key: [`POSTURE_CONDITION`], its key. Value: `Condition`.
 /// Key: [`POSTURE_SUMMARY_EVENT`], its key. Value: `SummaryEvent`.
 /// Key: [`POSTURE_SUMMARIZED`], key of a condition or risk. Value: `SummaryMark`.
@@ -151,6 +149,8 @@ pub(super) const FACT_PAST_RUNS: u8 = 41;
 /// Key: [`POSTURE_REFERENCES`], what it is about: 1; 2 and a risk id; 3 and a task id. Value: `Vec<ExternalReference>`.
 /// Key: [`POSTURE_DIGEST`], framework. Value: u64, what the framework was as it was assessed.
 /// Key: [`POSTURE_ESTATE`]. Value: `EstateRecord`.
+/// Key: [`POSTURE_CONTRADICTION`], what the decision is about. Value: `Contradiction`.
+/// Key: [`POSTURE_N_CONTRADICTIONS`]. Value: u32, how many of them there are. None if they were never looked for.
 pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: ClientPart::Posture };
 pub(super) const POSTURE_ASSESSED: u8 = 1;
 pub(super) const POSTURE_SCORE: u8 = 2;
@@ -164,7 +164,9 @@ pub(super) const POSTURE_SUMMARIZED: u8 = 9;
 pub(super) const POSTURE_LOSS: u8 = 10;
 pub(super) const POSTURE_DIGEST: u8 = 11;
 pub(super) const POSTURE_REFERENCES: u8 = 12;
-pub(super) const POSTURE_ESTATE: u8 = 13;
+pub(super) const POSTURE_ESTATE: u8 = 15;
+pub(super) const POSTURE_CONTRADICTION: u8 = 13;
+pub(super) const POSTURE_N_CONTRADICTIONS: u8 = 14;
 
 /// The history of the score and of every verdict.
 ///
@@ -185,8 +187,7 @@ pub(super) const ALL_PER_CLIENT: [PerClient; 5] = [ASSETS, EXTERNAL, FACTS, POST
 
 /// Properties of the database.
 ///
-/// Key: a name in `meta.rs`. Value: that name's own type. Invariant: `format` is there from
-/// creation on.
+/// Key: a name in `meta.rs`. Value: that name's own type. Invariant: `format` is there from creation on.
 pub(super) const META: &str = "meta";
 
 /// What a backup holds. Only in backups.
@@ -196,8 +197,7 @@ pub(super) const MANIFEST: &str = "manifest";
 
 /// Client organizations.
 ///
-/// Key: client id. Value: `Client`. Removed last when a client is erased, so that an erasure can be
-/// resumed.
+/// Key: client id. Value: `Client`. Removed last when a client is erased, so that an erasure can be resumed.
 pub(super) const CLIENTS: &str = "clients";
 
 /// API keys; digests, never secrets.

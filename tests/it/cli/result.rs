@@ -222,7 +222,6 @@ fn what_is_empty_is_said_in_words() {
         ("task list --client CLIENT --all", "no tasks"),
         ("alert list", "no open alerts"),
         ("alert list --all", "no alerts in the last seven days"),
-        ("alert rule list", "no alert rules"),
         ("condition list", "no open conditions"),
         ("event list", "no events"),
         ("change list", "no changes in the last 90 days"),

@@ -13,6 +13,7 @@ mod clients;
 mod complete;
 mod compliance;
 mod conditions;
+mod contradictions;
 mod controls;
 mod counts;
 mod documents;

@@ -24,7 +24,8 @@ fn rules(posture: &Posture) -> Vec<(String, String)> {
         let text = |it: &Value| it.as_str().unwrap().to_owned();
         (text(&it["name"]), text(&it["condition"]["controlCode"]))
     };
-    all.as_array().unwrap().iter().map(of).collect()
+    let added = all.as_array().unwrap().iter().filter(|it| it["builtIn"] == false);
+    added.map(of).collect()
 }
 
 /// A release in which the control and the row have other names, and nothing says so.

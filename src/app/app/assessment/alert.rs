@@ -4,8 +4,8 @@ use crate::app::event::alert::{self, AlertTriggered, AlertValue, ConditionFields
 use crate::app::event::envelope::NewEvent;
 use crate::clock::Time;
 use crate::error::Result;
-use crate::store::ClientBatch;
 use crate::store::global::alert::{AlertCondition, AlertRule};
+use crate::store::{ClientBatch, ReleaseRecord};
 
 const S_PER_HOUR: i64 = 3_600;
 /// How long no alert is opened after a release with another catalog or other rules took over: people decide first.
@@ -17,12 +17,14 @@ pub(in crate::app) fn evaluate(batch: &mut ClientBatch<'_>, now: Time) -> Result
     let rules = batch.list_watching_rules()?;
     let keys: Vec<String> = rules.iter().map(|it| alert::key(it.id)).collect();
     for it in batch.list_conditions_of(alert::KEY_START)? {
-        if it.closed_at.is_none() && !keys.contains(&it.key) {
+        // Those of one decision each belong to assessments.
+        let is_of_rule = !alert::is_about_something(&it.key);
+        if it.closed_at.is_none() && is_of_rule && !keys.contains(&it.key) {
             batch.close_condition(&it.key, now)?;
         }
     }
-    let quiet_until = batch.find_release()?.map(|it| it.since.plus_s(QUIET_S));
-    let quiet_until = quiet_until.filter(|it| now < *it && !rules.is_empty());
+    let quiet_until = quiet_until(batch.find_release()?.as_ref(), now);
+    let quiet_until = quiet_until.filter(|_| !rules.is_empty());
     let mut next = quiet_until;
     for (rule, key) in rules.iter().zip(&keys) {
         let seen = judge(batch, &rule.condition, now)?;
@@ -39,6 +41,11 @@ pub(in crate::app) fn evaluate(batch: &mut ClientBatch<'_>, now: Time) -> Result
     Ok(next)
 }
 
+/// Returns until when no alert is opened. `None`: one may be.
+pub(super) fn quiet_until(release: Option<&ReleaseRecord>, now: Time) -> Option<Time> {
+    release.map(|it| it.since.plus_s(QUIET_S)).filter(|it| now < *it)
+}
+
 fn trigger(
     batch: &mut ClientBatch<'_>,
     rule: &AlertRule,
@@ -51,7 +58,9 @@ fn trigger(
         condition: ConditionFields::of(&rule.condition),
         value: seen.value,
         sources: seen.sources,
+        contradiction: None,
         occurrence: None,
+        about: None,
     };
     if let Some(event) = NewEvent::new(&body, now).open(batch, now)? {
         event.add(batch)?;
@@ -121,6 +130,8 @@ fn judge(rows: &ClientBatch<'_>, condition: &AlertCondition, now: Time) -> Resul
             let n = rows.figures()?.n_overdue_tasks;
             RuleResult::number(*value <= n, n)
         }
+        // Each assessment opens and closes an alert for each decision.
+        AlertCondition::DecisionContradicted => RuleResult::unknown(),
     })
 }
 

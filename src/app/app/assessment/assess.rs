@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::subject::AssessmentInput;
 use super::{condition, estate, risk, undone};
 use crate::app::App;
+use crate::app::assessment::contradiction::ContradictionPlan;
 use crate::app::assessment::expiry::Expiry;
 use crate::app::assessment::statement::Statements;
 use crate::app::assessment::verdict::{PostureBefore, VerdictPlan};
@@ -61,6 +62,7 @@ pub struct AssessmentPlan {
     loss: Option<ExpectedLoss>,
     /// `None`: it is as it was.
     estate: Option<EstateRecord>,
+    contradictions: ContradictionPlan,
     conditions: ConditionChanges,
     announcements: Announcements,
     due: Time,
@@ -282,17 +284,14 @@ pub fn plan(
     let due = due(rows.id(), &posture, now);
     let due = expiry.next.map_or(due, |it| it.min(due));
     let conditions = expiry.add_to(conditions, rows, now)?;
+    let mut contradictions = ContradictionPlan::of(rows, &posture.contradictions, cause, now)?;
+    let conditions = contradictions.add_to(conditions, rows, now)?;
     let mut conditions = conditions.map(ConditionPlan::finish).unwrap_or_default();
     let announcements = Announcements::plan(rows, cause.run(), events, &mut conditions, now)?;
     announced.n_events = u32::try_from(announcements.events.len()).unwrap_or(u32::MAX);
     Ok(AssessmentPlan {
         facts_version: rows.facts_version()?,
-        assessed: AssessmentRecord {
-            catalog_digest: subject.catalog.digest,
-            facts_version: rows.facts_version()?,
-            at: now,
-            coverage: coverage(&subject.catalog, &posture.controls),
-        },
+        assessed: record(rows, &subject.catalog, &posture, now)?,
         due: carried.next_end.map_or(due, |it| it.min(due)),
         n_asked: rows.n_asked()?,
         moved: moved(&changes, stored.score.as_ref(), cause, now),
@@ -314,9 +313,25 @@ pub fn plan(
         touched: touched(&stored.touched, &posture.touched),
         loss: posture.loss,
         estate,
+        contradictions,
         conditions,
         announcements,
         announced,
+    })
+}
+
+/// What the posture is based on.
+fn record(
+    rows: &ClientSnapshot,
+    catalog: &Catalog,
+    posture: &Posture,
+    now: Time,
+) -> Result<AssessmentRecord> {
+    Ok(AssessmentRecord {
+        catalog_digest: catalog.digest,
+        facts_version: rows.facts_version()?,
+        at: now,
+        coverage: coverage(catalog, &posture.controls),
     })
 }
 
@@ -356,6 +371,7 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Postu
         batch.remove_risk(condition)?;
     }
     touch(batch, &plan.touched[..plan.n_touched_at_once()])?;
+    plan.contradictions.apply(batch)?;
     plan.conditions.apply(batch)?;
     plan.announcements.apply(batch)?;
     batch.put_assessed(&plan.assessed)?;

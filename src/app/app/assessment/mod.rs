@@ -3,6 +3,7 @@
 pub mod alert;
 pub mod assess;
 pub mod condition;
+pub mod contradiction;
 pub mod estate;
 pub mod evidence;
 pub mod expiry;

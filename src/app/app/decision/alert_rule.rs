@@ -84,7 +84,8 @@ impl App {
     }
 
     /// # Errors
-    /// `NotFound`; `Invalid` with the field that breaks a rule.
+    /// `NotFound`; `Invalid` with the field that breaks a rule; `Conflict` if more is to change of the built-in rule than
+    /// whether it is enabled.
     pub async fn change_alert_rule(
         &self,
         caller: &Caller,
@@ -98,6 +99,13 @@ impl App {
         let mut wanted = before.clone();
         apply(&mut wanted, &change, now);
         self.check_rule(&wanted, Some(&before))?;
+        if before.is_built_in()
+            && (change.name.is_some() || change.clients.is_some() || change.condition.is_some())
+        {
+            return Err(Error::conflict(
+                "this alert rule is built in; only `enabled` can be changed",
+            ));
+        }
         let by = caller.clone();
         let write = move |batch: &mut Batch| {
             let before = batch.find_alert_rule(id)?.ok_or_else(absent)?;
@@ -148,9 +156,11 @@ impl App {
     /// Removes a rule. Its open alerts close with the next sweep.
     ///
     /// # Errors
-    /// `NotFound`.
+    /// `NotFound`; `Conflict` if it is the built-in rule.
     pub async fn remove_alert_rule(&self, caller: &Caller, id: AlertRuleId) -> Result<()> {
-        self.get_alert_rule(caller, id).await?;
+        if self.get_alert_rule(caller, id).await?.is_built_in() {
+            return Err(Error::conflict("this alert rule is built in; disable it instead"));
+        }
         let by = caller.clone();
         let write = move |batch: &mut Batch| {
             let rule = batch.find_alert_rule(id)?.ok_or_else(absent)?;
@@ -208,6 +218,7 @@ impl App {
                 let rule = "must be a control code of the catalog";
                 Err(Error::invalid_field("condition.controlCode", rule))
             }
+            AlertCondition::DecisionContradicted => Ok(()),
         }
     }
 }
@@ -226,7 +237,7 @@ fn require_reach(caller: &Caller, clients: &[ClientId]) -> Result<()> {
 /// # Errors
 /// `Conflict` if the rule, beside the others, is one too many of a client, of those for all clients, or in all.
 fn require_share(all: &[AlertRule], rule: &AlertRule) -> Result<()> {
-    let others = || all.iter().filter(|it| it.id != rule.id);
+    let others = || all.iter().filter(|it| it.id != rule.id && !it.is_built_in());
     let too_many = |n: usize, of: &str| {
         Err(Error::conflict(format!("there are already {n} alert rules {of}; remove one first")))
     };

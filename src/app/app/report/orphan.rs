@@ -95,7 +95,8 @@ impl App {
                     AlertCondition::ScoreBelow { .. }
                     | AlertCondition::OpenRisksAtLeast { .. }
                     | AlertCondition::SourceSilent { .. }
-                    | AlertCondition::TasksOverdueAtLeast { .. } => None,
+                    | AlertCondition::TasksOverdueAtLeast { .. }
+                    | AlertCondition::DecisionContradicted => None,
                 };
                 if let Some(about) = gone {
                     orphans.add(None, "alert_rule", about);

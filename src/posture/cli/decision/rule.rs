@@ -48,6 +48,9 @@ pub(in crate::cli) struct RuleCondition {
     /// At least N tasks are overdue.
     #[arg(long, value_name = "N")]
     tasks_overdue: Option<u32>,
+    /// A decision is contradicted by what was seen. The built-in rule watches this for all clients.
+    #[arg(long)]
+    decision_contradicted: bool,
 }
 
 #[derive(Debug, Args)]
@@ -140,6 +143,9 @@ impl RuleCondition {
         if let Some(hours) = self.source_silent {
             return Ok(Some(json!({ "type": "source_silent", "hours": hours })));
         }
+        if self.decision_contradicted {
+            return Ok(Some(json!({ "type": "decision_contradicted" })));
+        }
         let overdue = |it| json!({ "type": "tasks_overdue_at_least", "value": it });
         Ok(self.tasks_overdue.map(overdue))
     }
@@ -176,6 +182,7 @@ fn words(condition: &Value) -> String {
         }
         Some("control_failing") => format!("control {} fails", cell("controlCode")),
         Some("source_silent") => format!("a source is silent for {}", count("hours", "hour")),
+        Some("decision_contradicted") => "a decision is contradicted by what was seen".to_owned(),
         Some("tasks_overdue_at_least") => format!("at least {}", count("value", "overdue task")),
         Some(_) | None => print::cell(condition),
     }

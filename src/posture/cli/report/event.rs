@@ -138,6 +138,15 @@ fn row(it: &Value) -> Vec<String> {
     ]
 }
 
+/// What a decision that is contradicted by what was seen is about. `None`: there is none.
+pub(super) fn contradicted(it: &Value) -> Option<String> {
+    let names = ["controlCode", "framework", "frameworkId", "requirement", "platform"];
+    let given = names.iter().map(|name| &it[*name]).filter(|it| !it.is_null());
+    let about: Vec<String> = given.map(print::cell).collect();
+    let decision = it["decision"].as_str()?.replace('_', " ");
+    Some(format!("{} {decision}", about.join(" ")))
+}
+
 /// What an event is about, in the words of its object.
 pub(in crate::cli) fn about(object: &Value, previous: &Value) -> String {
     if let Some(n) = object["count"].as_u64().filter(|_| object["summary"] == true) {
@@ -149,6 +158,7 @@ pub(in crate::cli) fn about(object: &Value, previous: &Value) -> String {
     for name in names.iter().filter(|it| !object[**it].is_null()) {
         texts.push(print::cell(&object[*name]));
     }
+    texts.extend(contradicted(&object["contradiction"]));
     for name in ["overallScore", "readinessScore", "status"] {
         let (now, before) = (&object[name], &previous[name]);
         if now.is_null() {

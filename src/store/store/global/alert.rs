@@ -12,6 +12,10 @@ use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
 use crate::store::row_key::Span;
 use crate::store::table::ALERT_RULES;
 
+/// The id of the rule that every installation has.
+const BUILT_IN: AlertRuleId =
+    AlertRuleId::from_bytes([0, 0, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 0, 0, 0, 0, 0, 1]);
+
 /// A condition, and the clients that it is checked for.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct AlertRule {
@@ -40,6 +44,8 @@ pub enum AlertCondition {
     SourceSilent { hours: u32 },
     /// At least this many tasks are overdue.
     TasksOverdueAtLeast { value: u32 },
+    /// A decision of a person is contradicted by what was seen. Each is an alert of its own.
+    DecisionContradicted,
 }
 
 impl AlertCondition {
@@ -52,12 +58,32 @@ impl AlertCondition {
             | Self::OpenRisksAtLeast { .. }
             | Self::ControlFailing { .. }
             | Self::SourceSilent { .. }
-            | Self::TasksOverdueAtLeast { .. } => None,
+            | Self::TasksOverdueAtLeast { .. }
+            | Self::DecisionContradicted => None,
         }
     }
 }
 
 impl AlertRule {
+    /// The rule that every installation has. It is stored once it was changed.
+    #[must_use]
+    pub fn built_in() -> Self {
+        Self {
+            id: BUILT_IN,
+            name: "A decision is contradicted by what was seen".to_owned(),
+            enabled: true,
+            clients: Vec::new(),
+            condition: AlertCondition::DecisionContradicted,
+            created_at: Time::EPOCH,
+            updated_at: Time::EPOCH,
+        }
+    }
+
+    #[must_use]
+    pub fn is_built_in(&self) -> bool {
+        self.id == BUILT_IN
+    }
+
     /// Returns true if the rule is enabled and includes this client.
     #[must_use]
     pub fn watches(&self, client: ClientId) -> bool {
@@ -67,20 +93,28 @@ impl AlertRule {
 
 impl<R: Rows> Transaction<R> {
     pub fn find_alert_rule(&self, id: AlertRuleId) -> Result<Option<AlertRule>> {
-        self.rows.find_row(ALERT_RULES, id.as_bytes())
+        let stored = self.rows.find_row(ALERT_RULES, id.as_bytes())?;
+        Ok(stored.or_else(|| (id == BUILT_IN).then(AlertRule::built_in)))
     }
 
-    /// All rules in id order, including disabled ones.
+    /// All rules in id order, including disabled ones. The built-in one is the first.
     pub fn list_alert_rules(&self) -> Result<Vec<AlertRule>> {
-        self.rows.list_rows(ALERT_RULES, &Span::all(), usize::MAX)
+        list_rules(&self.rows)
     }
+}
+
+fn list_rules(rows: &impl Rows) -> Result<Vec<AlertRule>> {
+    let mut rules: Vec<AlertRule> = rows.list_rows(ALERT_RULES, &Span::all(), usize::MAX)?;
+    if rules.first().is_none_or(|it| !it.is_built_in()) {
+        rules.insert(0, AlertRule::built_in());
+    }
+    Ok(rules)
 }
 
 impl<R: Rows> ClientTransaction<R> {
     /// The rules that include this client, in id order.
     pub fn list_watching_rules(&self) -> Result<Vec<AlertRule>> {
-        let mut rules: Vec<AlertRule> =
-            self.rows.list_rows(ALERT_RULES, &Span::all(), usize::MAX)?;
+        let mut rules = list_rules(&self.rows)?;
         rules.retain(|it| it.watches(self.client));
         Ok(rules)
     }

@@ -4,6 +4,7 @@ pub mod account_list;
 pub mod asset;
 pub mod columns;
 pub mod condition;
+pub mod contradiction;
 pub mod due;
 pub mod estate;
 pub mod evidence;

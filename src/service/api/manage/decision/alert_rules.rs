@@ -15,10 +15,11 @@ use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::input::{ClientIds, TextOf};
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Data, Gone, Made};
+use crate::api::wire::reply::{Data, Gone, Made, Null};
 use crate::api::wire::view::{SeverityView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::alert_rule::{NewRule, RuleChange};
+use crate::clock::Time;
 use crate::error::Result;
 use crate::id::AlertRuleId;
 use crate::store::global::alert::{AlertCondition, AlertRule};
@@ -34,8 +35,12 @@ pub struct AlertRuleView {
     /// Empty: all clients, including those added later.
     client_ids: Vec<Uid>,
     condition: AlertConditionView,
-    created_at: When,
-    updated_at: When,
+    /// True: every installation has it. It can be disabled, and neither changed otherwise nor removed.
+    built_in: bool,
+    /// Null: it is built in.
+    created_at: Null<When>,
+    /// Null: it is built in, and was never changed.
+    updated_at: Null<When>,
 }
 
 /// What an alert rule watches.
@@ -55,6 +60,8 @@ pub enum AlertConditionView {
     SourceSilent(SourceSilent),
     #[schemars(title = "TasksOverdueAtLeast")]
     TasksOverdueAtLeast(TasksOverdueAtLeast),
+    #[schemars(title = "DecisionContradicted")]
+    DecisionContradicted(DecisionContradicted),
 }
 
 /// The overall score is below `value`.
@@ -107,6 +114,13 @@ pub struct TasksOverdueAtLeast {
     value: u32,
 }
 
+/// A decision is contradicted by what was seen: a control that is overridden or out of scope fails, a control fails that
+/// decides a requirement that is out of scope, or something of a platform was seen that the profile says is unused. Each is an
+/// alert of its own.
+#[derive(JsonSchema, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionContradicted {}
+
 impl AlertConditionView {
     fn of(condition: &AlertCondition) -> Self {
         match condition {
@@ -129,6 +143,9 @@ impl AlertConditionView {
             }
             AlertCondition::TasksOverdueAtLeast { value } => {
                 Self::TasksOverdueAtLeast(TasksOverdueAtLeast { value: *value })
+            }
+            AlertCondition::DecisionContradicted => {
+                Self::DecisionContradicted(DecisionContradicted {})
             }
         }
     }
@@ -153,20 +170,23 @@ impl AlertConditionView {
             Self::TasksOverdueAtLeast(it) => {
                 AlertCondition::TasksOverdueAtLeast { value: it.value }
             }
+            Self::DecisionContradicted(_) => AlertCondition::DecisionContradicted,
         })
     }
 }
 
 impl AlertRuleView {
     fn of(rule: &AlertRule) -> Self {
+        let is_stored = |it: &Time| *it != Time::EPOCH;
         Self {
             id: Uid::of(rule.id.as_bytes()),
             name: rule.name.clone(),
             enabled: rule.enabled,
             client_ids: rule.clients.iter().map(|it| Uid::of(it.as_bytes())).collect(),
             condition: AlertConditionView::of(&rule.condition),
-            created_at: When(rule.created_at),
-            updated_at: When(rule.updated_at),
+            built_in: rule.is_built_in(),
+            created_at: Some(rule.created_at).filter(is_stored).map(When).into(),
+            updated_at: Some(rule.updated_at).filter(is_stored).map(When).into(),
         }
     }
 }
@@ -239,7 +259,7 @@ pub struct AlertRules;
 impl AlertRules {
     /// List alert rules
     ///
-    /// Oldest first. Callers who are limited to clients see only rules about those clients.
+    /// Oldest first, the built-in one before all others. Callers who are limited to clients see only rules about those clients.
     #[oai(path = "/alert-rules", method = "get", operation_id = "list_alert_rules")]
     async fn list_alert_rules(
         &self,
@@ -266,7 +286,7 @@ impl AlertRules {
 
     /// Change an alert rule
     ///
-    /// Alerts whose condition no longer holds close within seconds.
+    /// Alerts whose condition no longer holds close within seconds. Of the built-in rule, only `enabled` can be changed.
     #[oai(path = "/alert-rules/:alertRuleId", method = "patch", operation_id = "change_alert_rule")]
     async fn change_alert_rule(
         &self,
@@ -282,7 +302,7 @@ impl AlertRules {
 
     /// Remove an alert rule
     ///
-    /// Its open alerts close within seconds.
+    /// Its open alerts close within seconds. The built-in rule cannot be removed.
     #[oai(
         path = "/alert-rules/:alertRuleId",
         method = "delete",
