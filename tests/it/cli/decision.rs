@@ -235,3 +235,20 @@ fn a_file_is_evidence_and_comes_back_as_it_is() {
         assert!(!folder.path().join("x").exists());
     });
 }
+
+#[test]
+fn a_decision_that_is_contradicted_is_on_the_screen_of_the_client() {
+    let folder = Folder::new();
+    let _server = folder.serve();
+    prepare(&folder);
+    assert!(!folder.ok(&["show", NAME]).contains("contradicted"));
+    let out_of_scope = ["control", "attest", NAME, "END-04", "--status", "not_applicable"];
+    folder.ok(&[&out_of_scope[..], &["--note", "Old laptops", "--by", "Ada"]].concat());
+    let shown = folder.ok(&["show", NAME]);
+    assert!(shown.contains("1 decision is contradicted by what was seen\n"), "{shown}");
+    let line = shown.lines().find(|it| it.starts_with("END-04 out of scope")).unwrap();
+    assert!(line.contains("Ada") && line.contains("Old laptops"), "{line}");
+    assert!(line.contains(" failing, by "), "{line}");
+    let alerts = folder.ok(&["alert", "list"]);
+    assert!(alerts.contains("contradicted by what was seen END-04 out of scope"), "{alerts}");
+}

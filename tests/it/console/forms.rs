@@ -415,3 +415,33 @@ fn a_list_of_clients_is_added_on_the_page() {
     assert!(page.contains("&lt;b&gt;</a>") && page.contains("left as they are: Known"), "{page}");
     assert_eq!(api(&posture, "/api/clients").as_array().unwrap().len(), 2);
 }
+
+#[test]
+fn a_client_and_its_alerts_show_which_decisions_are_contradicted() {
+    let (posture, browser) = with_admin();
+    let client = posture.client("Fabrikam");
+    let seen = json!([
+        {"control": "END-04", "passed": 3, "failed": 2}, {"control": "DAT-01", "passed": 3, "failed": 2},
+    ]);
+    let body = json!({"source": "script", "observations": seen});
+    let path = format!("/api/clients/{client}");
+    assert_eq!(posture.operator("POST", &format!("{path}/facts"), &body).status, 200);
+    let page = |path: &str| browser.get(path).text();
+    assert!(!page(&format!("/clients/{client}")).contains("contradicted"));
+    let said = json!({"status": "not_applicable", "reason": "old <b>", "by": "Ada"});
+    assert_eq!(posture.operator("PUT", &format!("{path}/controls/END-04"), &said).status, 200);
+    let shown = page(&format!("/clients/{client}"));
+    for wanted in [
+        "<h2>Decisions that are contradicted by what was seen</h2>",
+        &format!("<a href=\"/clients/{client}/controls/END-04\">END-04</a> Disk encryption on"),
+        "<td>out of scope</td>",
+        ": old &lt;b&gt;</td>",
+        "<td>2 failing, by script, ",
+    ] {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
+    }
+    let alerts = page("/alerts");
+    assert!(alerts.contains("END-04: out of scope since "), "{alerts}");
+    assert!(alerts.contains(" by Ada, and 2 failing"), "{alerts}");
+    assert!(alerts.contains("Turn off") && !alerts.contains(">Remove<"), "{alerts}");
+}

@@ -5,6 +5,7 @@ use posture::engine::framework::{ControlRole, FrameworkId, Mapping};
 use serde_json::{Value, json};
 
 use super::controls::{attest, in_days};
+use super::documents::{ask, texts};
 use super::{GOOD, import, patched, posted, read, told};
 use crate::harness::{Posture, catalog};
 
@@ -259,4 +260,104 @@ fn what_an_upgrade_contradicts_is_open_and_not_told() {
     // What is new after it is told, once the quiet day is over.
     override_of(&posture, &client);
     assert_eq!(triggered(&posture).len(), 1);
+}
+
+/// An override and a requirement out of scope, both over the same failure.
+fn contradicted(posture: &Posture) -> (String, String) {
+    let client = posture.client("A");
+    push(posture, &client, 3, 2);
+    override_of(posture, &client);
+    let row = decided_row();
+    scope_out(posture, &client, &row);
+    (client, row)
+}
+
+#[test]
+fn a_posture_and_the_portfolio_say_which_decisions_are_contradicted() {
+    let posture = Posture::start();
+    let (client, row) = contradicted(&posture);
+    posture.client("B");
+    let shown = read(&posture, &format!("/api/clients/{client}/posture"));
+    assert_eq!(shown["contradictionCount"], 2);
+    let [control, requirement] = shown["contradictions"].as_array().unwrap().as_slice() else {
+        panic!("{shown}")
+    };
+    let now = posture.now().to_string();
+    let title = catalog().controls[catalog().find_control("END-04").unwrap()].title.as_str();
+    let expected = json!({
+        "decision": "override", "controlCode": "END-04", "frameworkId": null, "requirement": null,
+        "platform": null, "title": title, "by": "Ada", "at": now, "until": in_days(&posture, 300),
+        "reason": "seen by me", "controls": ["END-04"], "failing": 2, "sources": ["script"],
+        "sourceCount": 1, "lastSeenAt": now,
+    });
+    assert_eq!(*control, expected);
+    assert_eq!(
+        (&requirement["frameworkId"], &requirement["requirement"], &requirement["decision"]),
+        (&json!("SOC2"), &json!(row), &json!("out_of_scope"))
+    );
+    assert_eq!((&requirement["until"], &requirement["controlCode"]), (&Value::Null, &Value::Null));
+    let all = read(&posture, "/api/portfolio/scores");
+    let counts: Vec<_> = all.as_array().unwrap().iter().map(|it| &it["contradictions"]).collect();
+    assert_eq!(counts, [2, 0]);
+    withdraw(&posture, &client, "END-04");
+    let shown = read(&posture, &format!("/api/clients/{client}/posture"));
+    assert_eq!(
+        (&shown["contradictionCount"], shown["contradictions"].as_array().unwrap().len()),
+        (&json!(1), 1)
+    );
+}
+
+#[test]
+fn reports_name_who_decided_what_although_it_fails() {
+    let posture = Posture::start();
+    let (client, row) = contradicted(&posture);
+    let of_client = ask(&posture, &client, "language=en").text();
+    let of_client = texts(&of_client);
+    let has = |wanted: &str| of_client.iter().any(|it| it.contains(wanted));
+    for wanted in [
+        "2 decisions are contradicted by what was seen.",
+        "END-04 ",
+        "Said to be met, by Ada on ",
+        ": seen by me",
+        "Out of scope, by Ada on ",
+        ": not asked",
+        "2 failing of END-04, by script, last on ",
+        &format!(" {row} "),
+    ] {
+        assert!(has(wanted), "{wanted}: {of_client:?}");
+    }
+    let french = ask(&posture, &client, "language=fr").text();
+    assert!(french.contains("2 décisions sont contredites par ce qui a été constaté."), "{french}");
+    let path = format!("/api/clients/{client}/reports/SOC2");
+    let of = |query: &str| posture.operator("GET", &format!("{path}?{query}"), &Value::Null).text();
+    let framework = of("format=html&language=en");
+    assert!(framework.contains("2 decisions are contradicted by what was seen."), "{framework}");
+    let csv = of("format=csv");
+    assert!(csv.contains("override by Ada: 2 failing of END-04 (script "), "{csv}");
+    assert!(csv.contains("out_of_scope by Ada: 2 failing of END-04 (script "), "{csv}");
+    // Nothing is contradicted: nothing is said.
+    push(&posture, &client, 5, 0);
+    let quiet = ask(&posture, &client, "language=en").text();
+    assert!(!quiet.contains("contradicted"), "{quiet}");
+}
+
+#[test]
+fn a_report_names_what_is_muted_in_a_tool_apart_from_what_people_accept() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let subjects =
+        json!([{"id": "pc-1", "outcome": "passed"}, {"id": "pc-2", "outcome": "accepted"}]);
+    let body =
+        json!({"source": "script", "observations": [{"control": "END-04", "subjects": subjects}]});
+    let path = format!("/api/clients/{client}/facts");
+    assert_eq!(posture.operator("POST", &path, &body).status, 200);
+    let english = ask(&posture, &client, "language=en").text();
+    assert!(english.contains("1 risk is muted in the tool that sees what fails"), "{english}");
+    assert!(
+        english.contains("Disk encryption is off or not required on some devices"),
+        "{english}"
+    );
+    assert!(!english.contains("accepted for a time"), "{english}");
+    let french = ask(&posture, &client, "language=fr").text();
+    assert!(french.contains("1 risque est masqué dans l’outil qui voit l’échec"), "{french}");
 }

@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::clock::Time;
 use crate::clock::zone::Zone;
 use crate::engine::catalog::Catalog;
+use crate::engine::contradiction::{Contradiction, DecidedThing};
 use crate::engine::control::controls_of;
 use crate::engine::fact::{Attestation, RowDecision};
 use crate::engine::framework::{ControlRole, Framework, FrameworkId, FrameworkRow, Level};
@@ -34,6 +35,8 @@ pub struct FrameworkReport {
     pub requirements: Vec<ReportedRequirement>,
     /// Those that count for a requirement, by their index in the catalog.
     pub controls: BTreeMap<usize, ReportedControl>,
+    /// Decisions about its requirements and their controls that are contradicted by what was seen.
+    pub contradictions: Vec<Contradiction>,
     pub now: Time,
     /// Where the days of the client end.
     pub zone: Zone,
@@ -115,6 +118,13 @@ impl App {
         let mut controls: BTreeMap<_, _> =
             mapped.map(|index| (index, reported(&report, index))).collect();
         add_sources(rows, &catalog, &mut controls)?;
+        let is_about = |it: &Contradiction| match &it.about {
+            DecidedThing::Control(code) => controls.values().any(|it| it.outcome.code == *code),
+            DecidedThing::Row { framework, .. } => *framework == id,
+            DecidedThing::Platform(_) => false,
+        };
+        let mut contradictions = rows.list_contradictions()?;
+        contradictions.retain(is_about);
         Ok(FrameworkReport {
             msp_id: self.msp_id().to_owned(),
             zone: self.time_zone_of(client.id),
@@ -123,6 +133,7 @@ impl App {
             summary: outcome.summary,
             requirements,
             controls,
+            contradictions,
             now: report.now,
         })
     }

@@ -89,6 +89,8 @@ pub struct ClientStanding {
     pub n_unpriced_risks: u32,
     /// Open and not accepted, in the order of [`Severity::ALL`].
     pub n_risks: [u64; 4],
+    /// Decisions of people that are contradicted by what was seen.
+    pub n_contradictions: u32,
     /// Why it needs attention, most important first.
     pub attention: Vec<String>,
     /// In the catalog's order, and whether the client must meet it.
@@ -265,6 +267,7 @@ impl App {
             exposure: figures.exposure,
             n_unpriced_risks: figures.n_unpriced_risks,
             n_risks: Severity::ALL.map(|it| u64::from(figures.n_risks[it as usize])),
+            n_contradictions: rows.find_n_contradictions()?.unwrap_or(0),
             attention: reasons(&figures),
             score: rows.find_score()?,
             coverage: rows.find_assessed()?.map_or(0, |it| it.coverage),

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::event::contradicted;
 use crate::cli::call::{Call, ServerSession, with_session};
 use crate::cli::{client_name, print};
 use crate::clock::{Clock, Time};
@@ -18,6 +19,9 @@ const N_MOVES_SHOWN: usize = 3;
 const N_UNSEEN_SHOWN: usize = 5;
 /// Controls listed for one score change.
 const N_CONTROLS_SHOWN: usize = 4;
+/// Decisions that are contradicted by what was seen, and sources of one, that are shown.
+const N_CONTRADICTIONS_SHOWN: usize = 20;
+const N_SOURCES_NAMED: usize = 3;
 /// Profile questions that are shown.
 const N_QUESTIONS_SHOWN: usize = 5;
 
@@ -42,6 +46,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &ShowArgs) -> Resu
     }
     show_score(&data)?;
     show_frameworks(&data["frameworks"])?;
+    show_contradictions(&data["posture"])?;
     show_risks(&data)?;
     show_work(&data)?;
     show_unseen(&data["posture"]["unseen"])?;
@@ -180,6 +185,34 @@ fn show_frameworks(frameworks: &Value) -> Result<()> {
     let heading =
         ["FRAMEWORK", "READINESS", "COMPLIANT", "PARTIAL", "NON-COMPLIANT", "NOT ASSESSED"];
     print::table(&heading, &rows)
+}
+
+/// Decisions that are contradicted by what was seen.
+fn show_contradictions(posture: &Value) -> Result<()> {
+    let n = &posture["contradictionCount"];
+    if *n == 0 {
+        return Ok(());
+    }
+    print::line("")?;
+    let verb = if *n == 1 { "is" } else { "are" };
+    let decisions = print::count(n, "decision");
+    print::line(&format!("{decisions} {verb} contradicted by what was seen"))?;
+    let all = print::rows(&posture["contradictions"]).iter().take(N_CONTRADICTIONS_SHOWN);
+    let row = |it: &Value| {
+        let seen = match it["failing"].as_u64() {
+            Some(0) | None => String::new(),
+            Some(n) => format!("{n} failing, "),
+        };
+        let sources: Vec<String> = print::rows(&it["sources"]).iter().map(print::cell).collect();
+        vec![
+            contradicted(it).unwrap_or_default(),
+            print::cell(&it["by"]),
+            print::day(&it["at"]),
+            print::cell(&it["reason"]),
+            format!("{seen}by {}", print::first(&sources, N_SOURCES_NAMED)),
+        ]
+    };
+    print::table(&["DECISION", "BY", "SINCE", "WHY", "SEEN"], &all.map(row).collect::<Vec<_>>())
 }
 
 fn show_risks(data: &Value) -> Result<()> {

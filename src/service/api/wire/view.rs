@@ -19,6 +19,7 @@ use crate::engine::asset::{AssetStatus, AssetType};
 use crate::engine::basis::Basis;
 use crate::engine::catalog::Decider;
 use crate::engine::catalog::facet::Population;
+use crate::engine::contradiction::DecisionKind;
 use crate::engine::estate::{EstateKind, UnseenKind};
 use crate::engine::event::EventKind;
 use crate::engine::fact::Status;
@@ -235,6 +236,10 @@ word!(
     /// What was not looked at: a `platform`, an `account` of one, further `cloud_accounts`, `devices`, `members` of which a source says
     /// nothing, or a `facet`: something that a control requires.
     UnseenKindView, UnseenKind, "UnseenKind", UnseenKind::ALL, UnseenKind::as_str
+);
+word!(
+    /// What a person decided that is contradicted by what was seen.
+    ContradictedDecisionView, DecisionKind, "ContradictedDecision", DecisionKind::ALL, DecisionKind::as_str
 );
 word!(
     /// What a statement is about. `estate`: what exists at the client.

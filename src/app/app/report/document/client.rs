@@ -2,7 +2,7 @@
 
 use super::language::{counted, date, dollars, heading, note, number, of, parts, say, severity};
 use super::standing::{FrameworkStanding, N_RISKS_NAMED, QUARTER_DAYS, Standing};
-use super::{Front, Letterhead, detail, summary};
+use super::{Front, Letterhead, contradiction, detail, summary};
 use crate::clock::zone::Zone;
 use crate::engine::risk::split_remediation;
 use crate::engine::severity::Severity;
@@ -26,6 +26,7 @@ pub(super) fn paper(
     blocks.extend(frameworks(language, it));
     blocks.extend(quarter(language, it));
     blocks.extend(risks(language, it));
+    blocks.extend(contradiction::blocks(language, &it.zone, &it.contradictions));
     blocks.extend(steps(language, it));
     blocks.extend(detail::unassessed(language, it));
     blocks.extend(detail::sources(language, &it.zone, &it.sources));
@@ -268,6 +269,7 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
         blocks.push(Block::Text(say!(language, "{n} open.", "{n}.")));
     }
     blocks.extend(accepted(language, it));
+    blocks.extend(muted(language, it));
     blocks.push(note(
         language,
         "Saves a year: what fixing the risk alone is expected to save, in US dollars. One alone saves little \
@@ -306,19 +308,9 @@ fn accepted(language: Language, it: &Standing) -> Vec<Block> {
             it.risk.title.clone(),
             severity(language, it.risk.severity).to_owned(),
             said.map_or_else(String::new, |it| date(language, zone, it.until)),
-            said.map_or_else(
-                || {
-                    of(
-                        language,
-                        "Muted in the tool that sees it",
-                        "Masqué dans l’outil qui le voit",
-                    )
-                    .to_owned()
-                },
-                |Acceptance { by, reason, .. }| {
-                    say!(language, "{by}: {reason}", "{by}\u{a0}: {reason}")
-                },
-            ),
+            said.map_or_else(String::new, |Acceptance { by, reason, .. }| {
+                say!(language, "{by}: {reason}", "{by}\u{a0}: {reason}")
+            }),
         ]
     };
     let table = Table {
@@ -336,6 +328,48 @@ fn accepted(language: Language, it: &Standing) -> Vec<Block> {
         let french = ["autre risque est accepté", "autres risques sont acceptés"];
         let n = counted(language, n_more, ["other risk is", "other risks are"], french);
         blocks.push(Block::Text(say!(language, "{n} accepted.", "{n}.")));
+    }
+    blocks
+}
+
+/// What is muted in the tools that see it: it fails, and its risk is accepted there.
+fn muted(language: Language, it: &Standing) -> Vec<Block> {
+    let Page { items, total, .. } = &it.muted;
+    if items.is_empty() {
+        return Vec::new();
+    }
+    let n = counted(
+        language,
+        *total,
+        ["risk is", "risks are"],
+        ["risque est masqué", "risques sont masqués"],
+    );
+    let intro = say!(
+        language,
+        "{n} muted in the tool that sees what fails, and not among the open ones. What is muted did not pass: it counts in \
+         every score.",
+        "{n} dans l’outil qui voit l’échec, hors du nombre des risques ouverts. Ce qui est masqué n’a pas réussi\u{a0}: cela \
+         compte dans chaque pointage."
+    );
+    let zone = &it.zone;
+    let row = |it: &OpenRisk| {
+        let severity = severity(language, it.risk.severity).to_owned();
+        vec![it.risk.title.clone(), severity, date(language, zone, it.opened_at)]
+    };
+    let table = Table {
+        columns: vec![
+            Column::left(of(language, "Muted risk", "Risque masqué"), 65),
+            Column::left(of(language, "Severity", "Gravité"), 13),
+            Column::left(of(language, "Since", "Depuis le"), 22),
+        ],
+        rows: items.iter().map(row).collect(),
+    };
+    let mut blocks = vec![Block::Text(intro), Block::Table(table)];
+    let n_more = total.saturating_sub(items.len() as u64);
+    if n_more != 0 {
+        let french = ["autre risque est masqué", "autres risques sont masqués"];
+        let n = counted(language, n_more, ["other risk is", "other risks are"], french);
+        blocks.push(Block::Text(say!(language, "{n} muted.", "{n}.")));
     }
     blocks
 }

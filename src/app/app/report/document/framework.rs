@@ -3,7 +3,7 @@
 
 use super::language::{counted, date, heading, number, of, percent, say, status};
 use super::standing::SourceStanding;
-use super::{Front, Letterhead, detail};
+use super::{Front, Letterhead, contradiction, detail};
 use crate::app::report::framework::{FrameworkReport, ReportedRequirement};
 use crate::clock::zone::Zone;
 use crate::engine::fact::{RowDecision, RowDecisionKind, Status};
@@ -50,7 +50,7 @@ impl Kind {
 
 /// Writes the report as a document.
 pub(super) fn paper(
-    (it, sources): (&FrameworkReport, &[SourceStanding]),
+    (it, sources, contradicted): (&FrameworkReport, &[SourceStanding], &[contradiction::Named]),
     letterhead: &Letterhead,
     language: Language,
     key: PublicKey,
@@ -69,6 +69,7 @@ pub(super) fn paper(
             blocks.extend(sprs(language, it));
         }
     }
+    blocks.extend(contradiction::blocks(language, &it.zone, contradicted));
     blocks.extend(detail::sources(language, &it.zone, sources));
     blocks.extend(detail::reading(language));
     Front {

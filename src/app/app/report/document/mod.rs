@@ -1,6 +1,7 @@
 //! Signed documents about clients for people, in English and in French.
 
 mod client;
+mod contradiction;
 mod detail;
 mod framework;
 pub(in crate::app::report) mod language;
@@ -155,8 +156,10 @@ impl App {
             let sources = standing::sources(snapshot)?;
             let letterhead = &app.letterhead();
             let language = language.unwrap_or(letterhead.language);
-            let paper =
-                framework::paper((&report, &sources), letterhead, language, key.public_key());
+            let contradicted =
+                contradiction::named(language, &app.catalog(), report.contradictions.clone());
+            let facts = (&report, sources.as_slice(), contradicted.as_slice());
+            let paper = framework::paper(facts, letterhead, language, key.public_key());
             signed(paper, vec![framework::sentence(language, &report)], format, &key)
         };
         rows.read(write).await

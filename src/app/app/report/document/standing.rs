@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::wording;
+use super::{contradiction, wording};
 use crate::app::App;
 use crate::app::report::because::OpenQuestion;
 use crate::app::report::client::ClientReport;
@@ -58,8 +58,12 @@ pub(super) struct Standing {
     pub(super) risks: Vec<OpenRisk>,
     /// All that are open and not accepted, by [`Severity::ALL`].
     pub(super) n_risks: [u64; 4],
-    /// The worst that are accepted, and how many are.
+    /// The worst that people accepted, and how many are.
     pub(super) accepted: Page<OpenRisk>,
+    /// The worst that are muted in the tools that see them, and how many are.
+    pub(super) muted: Page<OpenRisk>,
+    /// Decisions that are contradicted by what was seen.
+    pub(super) contradictions: Vec<contradiction::Named>,
     pub(super) quarter: Quarter,
     /// In the catalog's order.
     pub(super) controls: Vec<ControlStanding>,
@@ -206,8 +210,11 @@ impl App {
         quarter.requirements = requirements(&frameworks, changes);
         let cut = Cut { limit: N_RISKS_NAMED, offset: 0 };
         let mut risks = page_risks(rows, None, cut)?.items;
-        let mut accepted = page_open_risks(rows, cut, RiskOrder::Score, OpenRisk::is_accepted)?;
-        for it in risks.iter_mut().chain(&mut accepted.items) {
+        let of_people = |it: &OpenRisk| it.accepted.is_some();
+        let mut accepted = page_open_risks(rows, cut, RiskOrder::Score, of_people)?;
+        let of_tools = |it: &OpenRisk| it.is_accepted() && it.accepted.is_none();
+        let mut muted = page_open_risks(rows, cut, RiskOrder::Score, of_tools)?;
+        for it in risks.iter_mut().chain(&mut accepted.items).chain(&mut muted.items) {
             it.risk.title = wording::risk(language, &report.catalog, &it.risk);
         }
         Ok(Standing {
@@ -222,6 +229,12 @@ impl App {
             risks,
             n_risks,
             accepted,
+            muted,
+            contradictions: contradiction::named(
+                language,
+                &report.catalog,
+                rows.list_contradictions()?,
+            ),
             quarter,
             controls: controls(&report, language),
             sources: sources(rows)?,

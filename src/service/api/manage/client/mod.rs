@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod assets;
 pub mod clients;
+pub mod contradiction;
 pub mod export;
 pub mod observations;
 pub mod posture;

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewScores;
+use crate::api::manage::client::contradiction::{ContradictionView, N_CONTRADICTIONS_SHOWN};
 use crate::api::manage::decision::estate::UnseenView;
 use crate::api::v1::compliance::ControlResultView;
 use crate::api::v1::scores::SecurityScoreView;
@@ -50,6 +51,10 @@ pub struct PostureView {
     /// Null: the client was never assessed, or its number of employees is unknown.
     expected_loss: Null<ExpectedLossView>,
     controls: Vec<ControlResultView>,
+    /// Decisions of people that are contradicted by what was seen, at most 200.
+    contradictions: Vec<ContradictionView>,
+    /// How many there are.
+    contradiction_count: u32,
     /// Changes of the overall score, newest first, at most 100.
     moves: Vec<MoveView>,
 }
@@ -144,6 +149,7 @@ impl PostureView {
         let outcomes = report.controls;
         let coverage = coverage(&catalog, &outcomes);
         let titled = outcomes.into_iter().zip(&catalog.controls);
+        let contradictions = rows.list_contradictions()?;
         let cmmc = rows.framework_outcome(catalog.get_framework(FrameworkId::CmmcL2)?)?;
         Ok(Self {
             score: rows.find_score()?.map(SecurityScoreView::of).into(),
@@ -156,6 +162,12 @@ impl PostureView {
             controls: titled
                 .map(|(it, control)| ControlResultView::of(it, &control.title))
                 .collect(),
+            contradiction_count: u32::try_from(contradictions.len()).unwrap_or(u32::MAX),
+            contradictions: contradictions
+                .into_iter()
+                .take(N_CONTRADICTIONS_SHOWN)
+                .map(|it| ContradictionView::of(it, &catalog))
+                .collect(),
             moves: rows.list_moves(N_MOVES)?.into_iter().map(MoveView::of).collect(),
         })
     }
@@ -167,7 +179,8 @@ pub struct Postures;
 impl Postures {
     /// Explain a client's posture
     ///
-    /// The score with its coverage, the result of every control, and what changed the score. Scope: `read:scores`.
+    /// The score with its coverage, the result of every control, decisions that are contradicted by what was seen, and what
+    /// changed the score. Scope: `read:scores`.
     #[oai(path = "/clients/:clientId/posture", method = "get", operation_id = "get_posture")]
     async fn get_posture(
         &self,

@@ -94,6 +94,9 @@ pub struct StandingView {
     exposure: ExposureView,
     /// Open risks that are not accepted, by severity.
     risks: RisksView,
+    /// How many decisions of people are contradicted by what was seen: `contradictions` in
+    /// `GET /api/clients/{clientId}/posture`.
+    contradictions: u32,
     /// Why the client needs attention, in words, most important first. Empty: it does not.
     attention: Vec<String>,
     frameworks: Vec<FrameworkStandingView>,
@@ -129,6 +132,7 @@ impl StandingView {
             coverage,
             provisional: coverage < COVERAGE_MIN,
             risks: RisksView::of(n_risks),
+            contradictions: it.n_contradictions,
             attention,
             frameworks: frameworks.into_iter().map(FrameworkStandingView::of).collect(),
         }

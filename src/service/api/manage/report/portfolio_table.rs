@@ -15,7 +15,7 @@ use crate::page::PULL_LIMIT_MAX;
 use crate::paper::table::{Cell, Column, Table};
 
 /// The headings before those of the frameworks, and how wide their columns are.
-const COLUMNS: [(&str, u16); 11] = [
+const COLUMNS: [(&str, u16); 12] = [
     ("Client", 30),
     ("Client id", 38),
     ("Score", 8),
@@ -26,6 +26,7 @@ const COLUMNS: [(&str, u16); 11] = [
     ("High risks", 10),
     ("Medium risks", 10),
     ("Low risks", 10),
+    ("Contradicted decisions", 14),
     ("Attention", 50),
 ];
 /// The figures of each framework.
@@ -74,6 +75,7 @@ impl PortfolioTable {
     }
 
     fn put(&mut self, standing: ClientStanding) -> Result<()> {
+        let n_contradictions = standing.n_contradictions;
         let ClientStanding { client, score, coverage, n_risks, attention, frameworks, .. } =
             standing;
         let score = score.as_ref().map(|it| &it.score);
@@ -87,6 +89,7 @@ impl PortfolioTable {
         ];
         let number = |it: u64| Cell::number(u32::try_from(it).unwrap_or(u32::MAX));
         cells.extend(n_risks.map(number));
+        cells.push(Cell::number(n_contradictions));
         cells.push(Cell::text(attention.join(", ")));
         for id in &self.frameworks {
             let of = frameworks.iter().find(|(it, is_in_scope, _)| it == id && *is_in_scope);

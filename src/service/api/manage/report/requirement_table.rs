@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::api::wire::file::FileFormat;
 use crate::app::report::framework::{FrameworkReport, ReportedControl, ReportedRequirement};
+use crate::engine::contradiction::{Contradiction, DecidedThing};
 use crate::engine::fact::{RowDecision, RowDecisionKind};
 use crate::engine::framework::ControlRole;
 use crate::error::Result;
 use crate::paper::table::{Cell, Column};
 
 /// The headings, and how wide their columns are.
-const COLUMNS: [(&str, u16); 18] = [
+const COLUMNS: [(&str, u16); 19] = [
     ("Client", 24),
     ("Framework", 16),
     ("Requirement", 16),
@@ -29,6 +30,7 @@ const COLUMNS: [(&str, u16); 18] = [
     ("Decided at", 20),
     ("Decided until", 20),
     ("Attestations", 60),
+    ("Contradicted by", 40),
 ];
 
 pub(super) fn table(report: &FrameworkReport, format: FileFormat) -> Result<Vec<u8>> {
@@ -60,6 +62,7 @@ fn cells(report: &FrameworkReport, requirement: &ReportedRequirement) -> Vec<Cel
     ];
     cells.extend(decision(requirement.decision.as_ref()));
     cells.push(Cell::text(attestations(&controls)));
+    cells.push(Cell::text(contradicted(report, &row.reference, &controls)));
     cells
 }
 
@@ -99,6 +102,29 @@ fn decision(decision: Option<&RowDecision>) -> [Cell; 6] {
         Cell::At(it.at),
         Cell::given(it.until, Cell::At),
     ]
+}
+
+/// What was seen against the decisions about a requirement and its controls.
+fn contradicted(
+    report: &FrameworkReport,
+    requirement: &str,
+    controls: &[&ReportedControl],
+) -> String {
+    let is_about = |it: &&Contradiction| match &it.about {
+        DecidedThing::Control(code) => controls.iter().any(|it| it.outcome.code == *code),
+        DecidedThing::Row { reference, .. } => reference == requirement,
+        DecidedThing::Platform(_) => false,
+    };
+    let shown = |it: &Contradiction| {
+        let (decision, by, seen) = (it.kind.as_str(), &it.by, &it.seen);
+        let (failing, sources) = (seen.controls.join(", "), seen.sources.join(", "));
+        format!(
+            "{decision} by {by}: {} failing of {failing} ({sources} {})",
+            seen.n_failing, seen.at
+        )
+    };
+    let all = report.contradictions.iter().filter(is_about);
+    all.map(shown).collect::<Vec<_>>().join("; ")
 }
 
 fn attestations(controls: &[&ReportedControl]) -> String {
