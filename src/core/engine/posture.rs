@@ -94,6 +94,30 @@ impl PartialBecause {
     }
 }
 
+/// What people read for the result of a control or a requirement, in English and in French: every page, report and command
+/// takes its words from here. Programs read the names of the types.
+///
+/// `why`: of a control that is partial. `None`: of a requirement, or unknown.
+#[must_use]
+pub const fn result_words(
+    status: Status,
+    why: Option<PartialBecause>,
+) -> (&'static str, &'static str) {
+    match (status, why) {
+        (Status::Compliant, _) => ("Compliant", "Conforme"),
+        (Status::Partial, Some(PartialBecause::Unseen)) => ("Met where seen", "Conforme là où vu"),
+        (Status::Partial, Some(PartialBecause::Claimed)) => {
+            ("Said, not shown", "Affirmé sans preuve")
+        }
+        (Status::Partial, Some(PartialBecause::Failing) | None) => {
+            ("Partly met", "Conforme en partie")
+        }
+        (Status::NonCompliant, _) => ("Not compliant", "Non conforme"),
+        (Status::NotAssessed, _) => ("Not assessed", "Non évalué"),
+        (Status::NotApplicable, _) => ("Not applicable", "Sans objet"),
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Encode)]
 pub struct ControlOutcome {
     pub code: String,

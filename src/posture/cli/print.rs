@@ -10,6 +10,8 @@ use rustix::termios::tcgetwinsize;
 use serde_json::{Value, json};
 
 use crate::encoding;
+use crate::engine::fact::Status;
+use crate::engine::posture::{PartialBecause, result_words};
 use crate::error::{Error, Result};
 use crate::text::{is_visible, visible};
 
@@ -261,6 +263,15 @@ pub(super) fn name_all(list: &mut Value, word: &str) {
 pub(super) fn count(number: &Value, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", cell(number))
+}
+
+/// The result of a control or, without `why`, of a requirement, as people read it.
+pub(super) fn result(status: &Value, why: &Value) -> String {
+    let why = PartialBecause::ALL.into_iter().find(|it| why == it.as_str());
+    match Status::ALL.into_iter().find(|it| status == it.as_str()) {
+        Some(status) => result_words(status, why).0.to_lowercase(),
+        None => cell(status),
+    }
 }
 
 /// A word of a command to copy, quoted if the shell needs it.

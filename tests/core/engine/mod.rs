@@ -11,4 +11,5 @@ mod memory;
 mod part;
 mod risk;
 mod rule;
+mod word;
 mod world;

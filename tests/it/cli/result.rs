@@ -142,7 +142,7 @@ fn a_requirement_names_what_keeps_it_from_being_compliant_and_which_subjects_fai
         assert!(out.contains(says), "{says}: {out}");
     }
     let out = folder.ok(&["control", "show", NAME, "END-04"]);
-    assert!(out.contains("partial") && out.contains("pc-7, pc-9"), "{out}");
+    assert!(out.contains("partly met") && out.contains("pc-7, pc-9"), "{out}");
     let out = folder.ok(&["show", NAME]);
     for says in
         [NAME, "provisional, coverage ", "HIPAA", "open risks: ", "1 open task; 1 open alert"]

@@ -444,4 +444,7 @@ fn a_client_and_its_alerts_show_which_decisions_are_contradicted() {
     assert!(alerts.contains("END-04: out of scope since "), "{alerts}");
     assert!(alerts.contains(" by Ada, and 2 failing"), "{alerts}");
     assert!(alerts.contains("Turn off") && !alerts.contains(">Remove<"), "{alerts}");
+    // The one table of words.
+    let controls = page(&format!("/clients/{client}/controls?status=partial"));
+    assert!(controls.contains("<span class=\"badge partial\">partly met</span>"), "{controls}");
 }

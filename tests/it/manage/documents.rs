@@ -96,12 +96,17 @@ fn a_report_says_what_the_api_says() {
     let exposure = shown["expectedLoss"]["exposure"].as_u64().unwrap();
     assert!((1_000..1_000_000).contains(&exposure), "{exposure}");
     has(&format!("${},{:03}", exposure / 1_000, exposure % 1_000));
+    let all = read(&posture, &format!("/api/clients/{client}/controls"));
+    let unseen = all.as_array().unwrap().iter().filter(|it| it["partialBecause"] == "unseen");
+    let unseen: Vec<&str> = unseen.map(|it| it["controlCode"].as_str().unwrap()).collect();
+    let is_unseen = |code: &str| unseen.contains(&code);
     for control in shown["controls"].as_array().unwrap() {
         let code = control["controlCode"].as_str().unwrap();
         let at = texts.iter().rposition(|it| it == code).unwrap();
         let status = match control["status"].as_str().unwrap() {
             "compliant" => "Compliant",
-            "partial" => "Partial",
+            "partial" if is_unseen(code) => "Met where seen",
+            "partial" => "Partly met",
             "non_compliant" => "Not compliant",
             "not_assessed" => "Not assessed",
             "not_applicable" => "Not applicable",

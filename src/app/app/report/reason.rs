@@ -38,7 +38,13 @@ impl Reason {
     fn english(&self) -> String {
         match self {
             Self::Failing { name, status, why, score } => {
-                let words = in_part(*why).map_or(status.as_str(), |it| it.0);
+                // The API's own word, unless it would read as if something failed.
+                let words = match why {
+                    Some(PartialBecause::Unseen | PartialBecause::Claimed) => {
+                        words(Language::English, *status, *why)
+                    }
+                    Some(PartialBecause::Failing) | None => status.as_str().to_owned(),
+                };
                 format!("{}: {words}, score {score}", name.english)
             }
             Self::Outdated { name, days } => format!("{}: not seen in the last {days} days", name.english),
@@ -105,22 +111,9 @@ impl Reason {
     }
 }
 
-/// What a control is called of which nothing was seen to fail, in both languages. `None`: something was, or it is not partial.
-const fn in_part(why: Option<PartialBecause>) -> Option<(&'static str, &'static str)> {
-    match why {
-        Some(PartialBecause::Unseen) => Some(("met where seen", "satisfait là où vu")),
-        Some(PartialBecause::Claimed) => Some(("said, not shown", "affirmé sans preuve")),
-        Some(PartialBecause::Failing) | None => None,
-    }
-}
-
 /// The result of a control, as it stands in a sentence.
 fn words(language: Language, status: Status, why: Option<PartialBecause>) -> String {
-    match (in_part(why), language) {
-        (Some((english, _)), Language::English) => english.to_owned(),
-        (Some((_, french)), Language::French) => french.to_owned(),
-        (None, _) => document::language::status(language, status).to_lowercase(),
-    }
+    document::language::result(language, status, why).to_lowercase()
 }
 
 /// The first codes, and how many more there are.

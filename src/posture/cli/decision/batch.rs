@@ -25,7 +25,7 @@ Example:
     Attest {
         /// Control code, such as GOV-14.
         code: String,
-        /// `compliant`, `partial`, `non_compliant` or `not_applicable`. Without evidence, `compliant` counts as partial.
+        /// `compliant`, `partial`, `non_compliant` or `not_applicable`. Without evidence, `compliant` is said, not shown.
         #[arg(long)]
         status: String,
         /// Where the evidence is.
@@ -232,7 +232,7 @@ fn show_trial(json: bool, answer: &Value) -> Result<()> {
             (None, true) => "replace what was stated".to_owned(),
             (None, false) => "state it".to_owned(),
         };
-        vec![print::cell(&it["clientName"]), print::cell(&it["status"]), would]
+        vec![print::cell(&it["clientName"]), print::result(&it["status"], &Value::Null), would]
     })
 }
 

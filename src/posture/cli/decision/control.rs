@@ -70,7 +70,7 @@ Examples:
 pub(in crate::cli) struct AttestArgs {
     #[command(flatten)]
     which: ControlArgs,
-    /// `compliant`, `partial`, `non_compliant` or `not_applicable`. Without evidence, `compliant` counts as partial.
+    /// `compliant`, `partial`, `non_compliant` or `not_applicable`. Without evidence, `compliant` is said, not shown.
     #[arg(long)]
     status: String,
     /// Why, or how it is known.
@@ -170,13 +170,8 @@ fn show(options: &Config, json: bool, which: &ControlArgs) -> Result<()> {
     observation::show_failing("what fails:", &failing)
 }
 
-/// With why, if it is partial for another reason than that something fails.
 fn status(control: &Value) -> String {
-    let status = print::cell(&control["status"]);
-    match control["partialBecause"].as_str() {
-        Some(why @ ("unseen" | "claimed")) => format!("{status} ({why})"),
-        Some(_) | None => status,
-    }
+    print::result(&control["status"], &control["partialBecause"])
 }
 
 fn show_control(control: &Value) -> Result<()> {
@@ -193,13 +188,14 @@ fn show_control(control: &Value) -> Result<()> {
         ("remediation", "remediation"),
     ];
     let mut control = control.clone();
-    control["status"] = json!(status(&control));
+    let words = status(&control);
     if control["status"] == "not_assessed" && control["findings"].is_null() {
         let (by, code) = (print::cell(&control["decidedBy"]), print::cell(&control["controlCode"]));
         control["findings"] = json!(format!(
             "No source has reported on it. It is decided by: {by}. See `posture catalog control {code}`."
         ));
     }
+    control["status"] = json!(words);
     let attestation = &control["attestation"];
     if !attestation.is_null() {
         let decides = if attestation["decides"] == true { "" } else { "; does not decide now" };
@@ -227,8 +223,7 @@ fn put(options: &Config, json: bool, which: &ControlArgs, body: &Value) -> Resul
         && attestation["decides"] == true;
     if is_bare {
         print::line(
-            "without evidence, compliant counts as partial, which is an open risk: attest it again with --evidence or \
-             --evidence-id",
+            "without evidence it is said, not shown, and not compliant: attest it again with --evidence or --evidence-id",
         )?;
     }
     Ok(())

@@ -14,7 +14,8 @@ pub(super) fn list(options: &Config, json: bool, client: &str, path: &str) -> Re
     print::list(json, &all, ("never assessed", &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
         let minute = |name: &str| print::given("", &it[name], print::minute);
-        vec![minute("from"), minute("to"), cell("status"), cell("score"), rests_on(it), cause(it)]
+        let status = print::result(&it["status"], &Value::Null);
+        vec![minute("from"), minute("to"), status, cell("score"), rests_on(it), cause(it)]
     })
 }
 

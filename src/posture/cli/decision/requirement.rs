@@ -143,7 +143,8 @@ fn list(options: &Config, json: bool, args: &RequirementListArgs) -> Result<()> 
     let heading = ["REFERENCE", "STATUS", "SCORE", "TITLE"];
     print::list(json, all, (empty, &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
-        vec![cell("requirement"), cell("overallStatus"), cell("complianceScore"), cell("title")]
+        let status = print::result(&it["overallStatus"], &Value::Null);
+        vec![cell("requirement"), status, cell("complianceScore"), cell("title")]
     })
 }
 
@@ -165,6 +166,9 @@ fn show(options: &Config, json: bool, which: &RequirementArgs) -> Result<()> {
         return print::json(&answer);
     }
     let requirement = &answer["data"];
+    let mut requirement = requirement.clone();
+    requirement["overallStatus"] =
+        json!(print::result(&requirement["overallStatus"], &Value::Null));
     let names = [
         ("requirement", "requirement"),
         ("title", "title"),
@@ -172,7 +176,7 @@ fn show(options: &Config, json: bool, which: &RequirementArgs) -> Result<()> {
         ("score", "complianceScore"),
         ("description", "description"),
     ];
-    print::fields(requirement, &names)?;
+    print::fields(&requirement, &names)?;
     let because = print::rows(&requirement["because"]);
     if !because.is_empty() {
         print::line("\nwhat keeps it from being compliant:")?;
@@ -199,9 +203,9 @@ fn show_controls(controls: &Value) -> Result<()> {
     print::line("")?;
     let heading = ["CONTROL", "ROLE", "STATUS", "SCORE", "TITLE"];
     print::list(false, print::rows(controls), ("no controls count for it", &heading), |it| {
-        ["controlCode", "role", "status", "score", "title"]
-            .map(|name| print::cell(&it[name]))
-            .to_vec()
+        let cell = |name: &str| print::cell(&it[name]);
+        let status = print::result(&it["status"], &it["partialBecause"]);
+        vec![cell("controlCode"), cell("role"), status, cell("score"), cell("title")]
     })
 }
 
@@ -214,7 +218,8 @@ fn put(options: &Config, json: bool, which: &RequirementArgs, body: &Value) -> R
     let it = &answer["data"];
     let cell = |name: &str| print::cell(&it[name]);
     let (framework, reference) = (cell("frameworkId"), cell("requirement"));
-    let (status, score) = (cell("overallStatus"), cell("complianceScore"));
+    let score = cell("complianceScore");
+    let status = print::result(&it["overallStatus"], &Value::Null);
     print::line(&format!("{framework} {reference} is {status}, score {score}"))?;
     show_decision(&it["decision"])
 }

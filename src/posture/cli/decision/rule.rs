@@ -39,7 +39,7 @@ pub(in crate::cli) struct RuleCondition {
     /// There are at least N open risks of this severity or a worse one.
     #[arg(long, value_name = "SEVERITY=N")]
     open_risks: Option<String>,
-    /// The control is partial or non-compliant.
+    /// The control is partly met, because something fails, or not compliant.
     #[arg(long, value_name = "CODE")]
     control_failing: Option<String>,
     /// A source that reported before is silent for this many hours.

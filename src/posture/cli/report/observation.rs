@@ -78,7 +78,7 @@ fn result(it: &Value) -> String {
     let text = match counts {
         (Some(passed), Some(0)) => format!("{passed} passed"),
         (Some(passed), Some(failed)) => format!("{failed} of {} failed", passed + failed),
-        _ => print::cell(&it["status"]),
+        _ => print::result(&it["status"], &Value::Null),
     };
     text + &unseen + expired
 }

@@ -106,7 +106,8 @@ fn show_score(data: &Value) -> Result<()> {
         ["controlsCompliant", "controlsPartial", "controlsNonCompliant"].map(n);
     let unassessed = total.saturating_sub(compliant + partial + non_compliant);
     print::line(&format!(
-        "controls    {compliant} of {total} compliant, {partial} partial, {non_compliant} non-compliant, {unassessed} not assessed"
+        "controls    {compliant} of {total} compliant, {partial} partly met or met where seen, {non_compliant} not compliant, \
+         {unassessed} not assessed"
     ))?;
     if let Some(text) = change_text(score, &posture["moves"], Clock::System.now()) {
         print::line(&format!("change      {text}"))?;
@@ -183,7 +184,7 @@ fn show_frameworks(frameworks: &Value) -> Result<()> {
         })
         .collect();
     let heading =
-        ["FRAMEWORK", "READINESS", "COMPLIANT", "PARTIAL", "NON-COMPLIANT", "NOT ASSESSED"];
+        ["FRAMEWORK", "READINESS", "COMPLIANT", "PARTLY MET", "NOT COMPLIANT", "NOT ASSESSED"];
     print::table(&heading, &rows)
 }
 

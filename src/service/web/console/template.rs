@@ -14,6 +14,8 @@ use super::{act, chart, profile, tables};
 use crate::app::App;
 use crate::clock::Time;
 use crate::clock::zone::{Local, Zone};
+use crate::engine::fact::Status;
+use crate::engine::posture::{PartialBecause, result_words};
 use crate::id::ClientId;
 
 macro_rules! templates {
@@ -116,6 +118,7 @@ pub(super) fn environment(
     all.add_filter("dollars", dollars);
     all.add_filter("bytes", bytes);
     all.add_filter("words", words);
+    all.add_filter("result", result);
     all.add_filter("reason", |text: &str| words(Some(profile::in_words(text))));
     all.add_function("profile_questions", || Value::from(Serde(profile::questions())));
     // The name of a user without the word for it.
@@ -250,10 +253,20 @@ fn bytes(n: u64) -> String {
     format!("{}.{} MiB", n / MIB, n % MIB * 10 / MIB)
 }
 
-/// What people call a value of the API: `non_compliant` is "not compliant".
+/// The result of a control or, without `why`, of a requirement, as people read it. Another value: its words.
+fn result(value: Option<String>, why: Option<&str>) -> String {
+    let named = |it: &Status| value.as_deref() == Some(it.as_str());
+    let why = PartialBecause::ALL.into_iter().find(|it| why == Some(it.as_str()));
+    match Status::ALL.into_iter().find(named) {
+        Some(status) => result_words(status, why).0.to_lowercase(),
+        None => words(value),
+    }
+}
+
+/// What people call a value of the API.
 fn words(value: Option<String>) -> String {
     let value = value.unwrap_or_default();
-    value.replace("non_compliant", "not compliant").replace('_', " ")
+    value.replace('_', " ")
 }
 
 /// The text of a value as the configuration has it, or the value if it is no text.

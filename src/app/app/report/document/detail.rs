@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::language::{counted, date, heading, health, minute, number, of, say, severity, status};
+use super::language::{counted, date, heading, health, minute, number, of, result, say, severity};
 use super::standing::{ControlStanding, SourceStanding, Standing};
 use crate::clock::zone::Zone;
 use crate::paper::signature::PublicKey;
@@ -143,7 +143,7 @@ fn controls(language: Language, all: &[&ControlStanding]) -> Block {
             it.code.clone(),
             it.title.clone(),
             severity(language, it.severity).to_owned(),
-            status(language, it.status).to_owned(),
+            result(language, it.status, it.partial_because).to_owned(),
             it.score.map_or_else(|| "–".to_owned(), |it| it.to_string()),
         ]
     };

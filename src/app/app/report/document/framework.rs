@@ -1,7 +1,7 @@
 //! The report about one client and one framework: each requirement with its status and why. For ISO 27001 it is the
 //! statement of applicability, for CMMC Level 2 the worksheet of the SPRS score.
 
-use super::language::{counted, date, heading, number, of, percent, say, status};
+use super::language::{counted, date, heading, number, of, percent, result, say};
 use super::standing::SourceStanding;
 use super::{Front, Letterhead, contradiction, detail};
 use crate::app::report::framework::{FrameworkReport, ReportedRequirement};
@@ -151,7 +151,7 @@ fn requirements(language: Language, it: &FrameworkReport) -> Table {
         vec![
             row.reference.clone(),
             row.title.clone(),
-            status(language, requirement.outcome.status).to_owned(),
+            result(language, requirement.outcome.status, None).to_owned(),
             score(requirement),
             because(language, &it.zone, requirement),
         ]
@@ -216,7 +216,7 @@ fn applicability(language: Language, it: &FrameworkReport) -> Table {
             row.title.clone(),
             if applies { of(language, "Yes", "Oui") } else { of(language, "No", "Non") }.to_owned(),
             justification(language, &it.zone, requirement, applies),
-            status(language, requirement.outcome.status).to_owned(),
+            result(language, requirement.outcome.status, None).to_owned(),
             if controls.is_empty() { "–".to_owned() } else { controls },
         ]
     };
@@ -274,7 +274,7 @@ fn sprs(language: Language, it: &FrameworkReport) -> Vec<Block> {
         vec![
             row.reference.clone(),
             row.title.clone(),
-            status(language, requirement.outcome.status).to_owned(),
+            result(language, requirement.outcome.status, None).to_owned(),
             weight,
             lost(requirement).to_string(),
         ]

@@ -3,6 +3,7 @@
 use crate::clock::Time;
 use crate::clock::zone::Zone;
 use crate::engine::fact::Status;
+use crate::engine::posture::{PartialBecause, result_words};
 use crate::engine::severity::Severity;
 use crate::paper::{Block, Language, N_PARTS};
 use crate::store::per_client::roster::HealthState;
@@ -100,14 +101,13 @@ pub(super) fn severity(language: Language, it: Severity) -> &'static str {
     of(language, english, french)
 }
 
-pub(in crate::app::report) fn status(language: Language, it: Status) -> &'static str {
-    let (english, french) = match it {
-        Status::Compliant => ("Compliant", "Conforme"),
-        Status::Partial => ("Partial", "Partiel"),
-        Status::NonCompliant => ("Not compliant", "Non conforme"),
-        Status::NotAssessed => ("Not assessed", "Non évalué"),
-        Status::NotApplicable => ("Not applicable", "Sans objet"),
-    };
+/// The result of a control or, without `why`, of a requirement.
+pub(in crate::app::report) const fn result(
+    language: Language,
+    it: Status,
+    why: Option<PartialBecause>,
+) -> &'static str {
+    let (english, french) = result_words(it, why);
     of(language, english, french)
 }
 
@@ -140,7 +140,7 @@ pub(super) fn note(language: Language, english: &str, french: &str) -> Block {
 pub(super) fn parts(language: Language) -> [String; N_PARTS] {
     [
         of(language, "Compliant", "Conformes"),
-        of(language, "Partial", "Partielles"),
+        of(language, "Partly met", "Conformes en partie"),
         of(language, "Not compliant", "Non conformes"),
         of(language, "Not assessed", "Non évaluées"),
     ]

@@ -15,7 +15,9 @@ use crate::clock::zone::Zone;
 use crate::engine::catalog::Control;
 use crate::engine::fact::Status;
 use crate::engine::framework::{Framework, FrameworkId, Level};
-use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkSummary, Score, coverage};
+use crate::engine::posture::{
+    ControlOutcome, ExpectedLoss, FrameworkSummary, PartialBecause, Score, coverage,
+};
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::{ClientId, ImportId};
@@ -82,6 +84,7 @@ pub(super) struct ControlStanding {
     pub(super) title: String,
     pub(super) severity: Severity,
     pub(super) status: Status,
+    pub(super) partial_because: Option<PartialBecause>,
     pub(super) score: Option<u8>,
     /// What to do about it.
     pub(super) remediation: String,
@@ -267,6 +270,7 @@ fn controls(report: &ClientReport, language: Language) -> Vec<ControlStanding> {
             title: title.to_owned(),
             severity: control.severity,
             status: outcome.status,
+            partial_because: outcome.partial_because,
             score: outcome.score,
             remediation: remediation.to_owned(),
             is_in_scope: in_scope.contains(&index),

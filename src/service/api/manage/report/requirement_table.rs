@@ -7,6 +7,7 @@ use crate::app::report::framework::{FrameworkReport, ReportedControl, ReportedRe
 use crate::engine::contradiction::{Contradiction, DecidedThing};
 use crate::engine::fact::{RowDecision, RowDecisionKind};
 use crate::engine::framework::ControlRole;
+use crate::engine::posture::result_words;
 use crate::error::Result;
 use crate::paper::table::{Cell, Column};
 
@@ -66,7 +67,7 @@ fn cells(report: &FrameworkReport, requirement: &ReportedRequirement) -> Vec<Cel
     cells
 }
 
-/// `CLD-01 partial 50`, and whether it only supports the requirement.
+/// `CLD-01 partly met 50`, and whether it only supports the requirement.
 fn result(control: &ReportedControl, role: ControlRole) -> String {
     let outcome = &control.outcome;
     let score = outcome.score.map_or(String::new(), |it| format!(" {it}"));
@@ -74,7 +75,8 @@ fn result(control: &ReportedControl, role: ControlRole) -> String {
         ControlRole::Decides => "",
         ControlRole::Supports => " (supports)",
     };
-    format!("{} {}{score}{role}", outcome.code, outcome.status.as_str())
+    let words = result_words(outcome.status, outcome.partial_because).0.to_lowercase();
+    format!("{} {words}{score}{role}", outcome.code)
 }
 
 /// Each source, and when it last saw one of the controls.
