@@ -135,7 +135,7 @@ pub enum RiskEnding {
     Fixed,
     /// The control no longer applies to the client.
     ScopedOut,
-    /// A person says that it is met although it was seen to fail.
+    /// A person says that it is met although it was seen to fail, or that what failed is meant to be so.
     Overridden,
     /// It is missing from a complete read, or nothing is known about it anymore.
     Gone,

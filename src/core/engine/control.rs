@@ -4,12 +4,13 @@ use super::basis::{Basis, Ground};
 use super::catalog::{Catalog, Control};
 use super::contradiction::Hidden;
 use super::estate::UnseenKind;
-use super::evidence::claim;
+use super::evidence::claim::{self, Claims};
 use super::evidence::current::{Current, EvidenceClaim, lapse};
 use super::evidence::estate::Estate;
 use super::evidence::fraction::Share;
 use super::evidence::part::Parts;
 use super::evidence::share::{Sum, stated_score};
+use super::evidence::subject::{self, SubjectRulings};
 use super::fact::{Attestation, Facts, Observation, Status, Subject, UNUSED_DAYS};
 use super::finding;
 use super::horizon::Horizon;
@@ -57,7 +58,7 @@ pub(super) struct AssessedControl<'a> {
     /// True if it is compliant because a check that failed passes now, or because of what a person said. Otherwise what
     /// failed only disappeared.
     pub(super) is_fixed: bool,
-    /// A person says that it is met although it was seen to fail.
+    /// A person says that it is met although it was seen to fail, or that what failed is meant to be so.
     pub(super) is_overridden: bool,
     /// What of it nobody looked at, in words, while that keeps it from being met.
     pub(super) unseen: Vec<(UnseenKind, String)>,
@@ -101,6 +102,8 @@ struct ControlEvidence<'a, 'e> {
     /// The newest attestation.
     attestation: Option<&'a Attestation>,
     platforms: Platforms,
+    /// How many subjects failed of checks of which nothing is left.
+    n_silenced: u64,
     estate: &'e Estate<'a>,
     now: Time,
 }
@@ -122,13 +125,15 @@ enum Ruling<'a> {
 pub(super) fn assess<'a>(
     catalog: &'a Catalog,
     facts: &Facts<'a>,
-    current: &'a [Current<'a>],
+    (current, rulings): (&'a [Current<'a>], &'a [Option<SubjectRulings<'a>>]),
     estate: &Estate<'a>,
     horizon: &mut Horizon,
 ) -> (Vec<AssessedControl<'a>>, Vec<&'a Current<'a>>) {
-    let (claims, unmapped) = claim::by_control(catalog, current, facts.now);
+    let Claims { by_control, silenced, unmapped } =
+        claim::by_control(catalog, (current, rulings), facts.now);
     let attestations = statement::newest(facts.attestations, horizon);
-    let controls = catalog.controls.iter().zip(claims).map(|(control, claims)| {
+    let all = catalog.controls.iter().zip(by_control).enumerate();
+    let controls = all.map(|(index, (control, claims))| {
         for claim in &claims {
             horizon.see(claim.until);
         }
@@ -137,6 +142,7 @@ pub(super) fn assess<'a>(
             claims,
             attestation: attestations.get(control.code.as_str()).copied(),
             platforms: Platforms::of(control, facts.profile, estate, horizon),
+            n_silenced: silenced.iter().filter(|it| it.0 == index).map(|it| it.1).sum(),
             estate,
             now: facts.now,
         };
@@ -156,6 +162,9 @@ impl<'a> ControlEvidence<'a, '_> {
         let is_overridden = matches!(ruling, Ruling::Attested(it) if it.overrides)
             && outcome.status == Status::Compliant
             && (seen.is_failing() || failed_before());
+        let n_intended = self.n_intended();
+        let is_overridden = is_overridden || self.is_meant_so(n_intended, &outcome);
+        outcome.findings = subject::with_decided(outcome.findings, n_intended, self.n_accepted());
         let is_fixed = !outcome.is_failing() && !is_overridden && self.is_fixed(ruling);
         let last_evidence_at = self.last_at(|_| true);
         let last_told_at = self.last_at(|it| ruling == Ruling::Observed || !it.is_thin());
@@ -235,7 +244,26 @@ impl<'a> ControlEvidence<'a, '_> {
     }
 
     fn replaces_failure(&self) -> bool {
-        self.valid().any(|it| it.current.replaces_failure)
+        self.valid().any(|it| it.replaces_failure())
+    }
+
+    /// Returns true if it does not fail because what failed is no member of it, as a person says.
+    fn is_meant_so(&self, n_intended: u64, outcome: &ControlOutcome) -> bool {
+        n_intended != 0
+            && !outcome.is_failing()
+            && outcome.status != Status::NotApplicable
+            && !self.replaces_failure()
+    }
+
+    /// How many failing subjects are no members of it, as a person says.
+    fn n_intended(&self) -> u64 {
+        self.claims.iter().map(|it| it.result.intended).sum::<u64>() + self.n_silenced
+    }
+
+    /// How many of those that fail are accepted, if people accepted single ones.
+    fn n_accepted(&self) -> u64 {
+        let ruled = self.claims.iter().filter(|it| it.rulings.is_some());
+        ruled.map(|it| it.result.muted).sum()
     }
 
     fn ruling(&self, seen: &Sum<'_>) -> Ruling<'a> {

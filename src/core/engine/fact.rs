@@ -9,6 +9,7 @@ use bincode::{Decode, Encode};
 use super::estate::KnownEstate;
 use super::framework::FrameworkId;
 use super::memory::Memory;
+use super::subject::SubjectDecision;
 use crate::clock::Time;
 use crate::id::ImportId;
 use crate::layout::read_by_layout;
@@ -428,6 +429,8 @@ pub struct Facts<'a> {
     pub attestations: &'a [Attestation],
     /// In any order; the newest of each row counts.
     pub decisions: &'a [RowDecision],
+    /// In any order; the newest about each subject of a control counts.
+    pub subjects: &'a [SubjectDecision],
     pub profile: &'a Profile,
     pub estate: &'a KnownEstate,
     /// [`subject_hash`] of the client's critical assets, sorted.
@@ -446,6 +449,7 @@ impl<'a> Facts<'a> {
             reads: &[],
             attestations: &[],
             decisions: &[],
+            subjects: &[],
             profile,
             estate: KnownEstate::NOTHING,
             critical_subjects: &[],

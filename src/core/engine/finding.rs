@@ -1,7 +1,10 @@
 //! Describes observations and attestations in text for people.
 
+mod place;
+
 use std::fmt::{self, Write};
 
+use self::place::Places;
 use super::evidence::current::EvidenceClaim;
 use super::evidence::share::{ShareCounts, Sum};
 use super::fact::{
@@ -327,8 +330,15 @@ fn failing_names(tally: &ShareCounts<'_>) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     let mut n_named = 0;
     for claim in &tally.failing {
-        let Some(more) = Details::of(claim.current.worst).failing else { continue };
         let room = N_NAMED_MAX.saturating_sub(n_named);
+        if claim.result.intended != 0 {
+            let (intended, known) =
+                (claim.intended(claim.current.worst), &claim.current.worst.memory);
+            let left = known.names.iter().filter(|it| !intended.contains(&it.hash)).take(room);
+            names.extend(left.inspect(|_| n_named += 1).map(|it| it.name.as_str()));
+            continue;
+        }
+        let Some(more) = Details::of(claim.current.worst).failing else { continue };
         if let Some((shown, n)) = more.first(room) {
             n_named += n;
             names.extend((!names.contains(&shown)).then_some(shown));
@@ -408,6 +418,9 @@ impl<'a> Details<'a> {
 fn push_details(text: &mut String, seen: &Sum<'_>, worst: &ShareCounts<'_>) {
     let observation = worst.worst.current.worst;
     let details = Details::of(observation);
+    if worst.worst.result.intended != 0 {
+        return; // It may be about one of those that are not counted.
+    }
     let is_alone = seen.tallies.iter().filter(|it| it.is_failing()).count() == 1;
     if matches!(observation.subject, Subject::Control(_)) {
         let source = if is_alone { String::new() } else { format!("{}: ", observation.source) };
@@ -465,34 +478,5 @@ impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0.to_string();
         f.write_str(text.split('T').next().unwrap_or(&text))
-    }
-}
-
-/// Sources with their scopes, in order and without duplicates.
-struct Places<'v, 'a>(&'v [EvidenceClaim<'a>]);
-
-impl fmt::Display for Places<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut places: Vec<_> = self.0.iter().map(EvidenceClaim::place).collect();
-        places.dedup(); // Most duplicates are adjacent, and fewer sort faster.
-        places.sort_unstable();
-        places.dedup();
-        let mut last = None;
-        for (source, scope) in places.iter().take(N_SCOPES_NAMED) {
-            let is_same = last == Some(source);
-            match (last, is_same) {
-                (None, _) => write!(f, "{source}")?,
-                (Some(_), true) => (),
-                (Some(_), false) => write!(f, "; {source}")?,
-            }
-            if !scope.is_empty() {
-                write!(f, "{} {scope}", if is_same { "," } else { ":" })?;
-            }
-            last = Some(source);
-        }
-        match places.len().saturating_sub(N_SCOPES_NAMED) {
-            0 => Ok(()),
-            n => write!(f, " and {n} more"),
-        }
     }
 }

@@ -16,6 +16,7 @@ pub mod network;
 pub mod posture;
 pub mod readiness;
 pub mod severity;
+pub mod subject;
 pub mod vulnerability;
 
 mod digest;
@@ -30,6 +31,7 @@ mod statement;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+pub use self::evidence::subject::{covers, known_failing};
 use catalog::Catalog;
 use estate::{N_UNSEEN_MAX, Unseen, UnseenKind};
 use evidence::estate::{Estate, Left, Sights};
@@ -51,7 +53,9 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     let left = Left::of(facts, &sights, &mut horizon);
     left.drop_from(&mut current);
     let estate = Estate::of(facts, &sights, &left, &mut horizon);
-    let (mut controls, unmapped) = control::assess(catalog, facts, &current, &estate, &mut horizon);
+    let rulings = evidence::subject::by_control(catalog, facts, &mut horizon);
+    let (mut controls, unmapped) =
+        control::assess(catalog, facts, (&current, &rulings), &estate, &mut horizon);
     let hidden = controls.iter().filter_map(|it| Some((it, it.hidden.as_ref()?)));
     let mut contradictions: Vec<_> =
         hidden.map(|(control, it)| it.contradiction(&control.outcome.code)).collect();

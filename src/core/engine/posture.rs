@@ -37,7 +37,8 @@ pub struct Posture {
     /// Conditions, sorted: findings that pass now, and controls that are compliant because what failed passes now or a
     /// person says so. Any other risk that is no longer open was not seen to be fixed.
     pub fixed: Vec<String>,
-    /// Conditions, sorted: controls that a person says are met although they were seen to fail.
+    /// Conditions, sorted: controls that a person says are met although they were seen to fail, or whose failing subjects are no
+    /// members, as a person says.
     pub overridden: Vec<String>,
     /// Decisions that are contradicted by what was seen: about controls, then about rows, then about platforms. At most one
     /// about each.
@@ -307,7 +308,7 @@ pub struct Risk {
     pub source_type: SourceType,
     /// False once its evidence has expired.
     pub verified: bool,
-    /// Everything that fails is muted at its source: it is accepted there.
+    /// Everything that fails is muted at its source, or accepted by a person one by one.
     pub is_muted: bool,
     pub extent: RiskExtent,
 }

@@ -27,6 +27,7 @@ mod needs_samples {
             reads: &[],
             attestations: &[],
             decisions: &[],
+            subjects: &[],
             profile: &Profile::new(),
             estate: KnownEstate::NOTHING,
             critical_subjects: &[],

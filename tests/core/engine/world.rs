@@ -17,6 +17,7 @@ use posture_core::engine::framework::{
 use posture_core::engine::memory::Memory;
 use posture_core::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, RowOutcome};
 use posture_core::engine::severity::Severity;
+use posture_core::engine::subject::SubjectDecision;
 use posture_core::id::ImportId;
 
 /// The day on which tests happen, unless they say otherwise.
@@ -34,6 +35,7 @@ pub(crate) struct World {
     pub(crate) reads: Vec<CompleteRead>,
     pub(crate) attestations: Vec<Attestation>,
     pub(crate) decisions: Vec<RowDecision>,
+    pub(crate) subjects: Vec<SubjectDecision>,
     pub(crate) profile: Profile,
     pub(crate) critical: Vec<u64>,
     pub(crate) estate: KnownEstate,
@@ -49,6 +51,7 @@ impl World {
             reads: Vec::new(),
             attestations: Vec::new(),
             decisions: Vec::new(),
+            subjects: Vec::new(),
             profile: Profile::new(),
             critical: Vec::new(),
             estate: KnownEstate::default(),
@@ -151,6 +154,7 @@ impl World {
                 reads: &self.reads,
                 attestations: &self.attestations,
                 decisions: &self.decisions,
+                subjects: &self.subjects,
                 profile: &self.profile,
                 estate: &self.estate,
                 critical_subjects: &self.critical,

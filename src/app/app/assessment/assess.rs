@@ -260,6 +260,7 @@ pub fn plan(
             reads: &seen.reads,
             attestations: &attestations,
             decisions: &statements.decisions,
+            subjects: &[],
             profile: &subject.profile,
             estate: &estate::known(rows, &statements.estate)?,
             critical_subjects: &critical_subjects,

@@ -8,14 +8,28 @@ use super::current::{Current, EvidenceClaim};
 use crate::clock::Time;
 use crate::engine::catalog::facet::FacetSet;
 use crate::engine::catalog::{Catalog, CheckLink, CheckWalk, Control, OpenFindings};
+use crate::engine::evidence::subject::SubjectRulings;
 use crate::engine::fact::{DERIVED_CHECK, Observation, Subject, UNNAMED_CHECK};
 
-/// Returns one list of claims for each control, and the observations that no control is mapped to.
+/// What observations say of controls.
+#[derive(Debug)]
+pub(in crate::engine) struct Claims<'a> {
+    /// One list for each control.
+    pub(in crate::engine) by_control: Vec<Vec<EvidenceClaim<'a>>>,
+    /// Controls, and how many subjects failed of a check of which nothing is left: a person says that they are no members.
+    pub(in crate::engine) silenced: Vec<(usize, u64)>,
+    /// The observations that no control is mapped to.
+    pub(in crate::engine) unmapped: Vec<&'a Current<'a>>,
+}
+
+/// Returns what observations say of controls.
+///
+/// `rulings`: what people decided about subjects of each control. Empty: nothing.
 pub(in crate::engine) fn by_control<'a>(
     catalog: &'a Catalog,
-    current: &'a [Current<'a>],
+    (current, rulings): (&'a [Current<'a>], &'a [Option<SubjectRulings<'a>>]),
     now: Time,
-) -> (Vec<Vec<EvidenceClaim<'a>>>, Vec<&'a Current<'a>>) {
+) -> Claims<'a> {
     let codes = LazyCell::new(|| {
         let mut codes: BTreeMap<&str, Vec<CheckLink>> = BTreeMap::new();
         for (index, control) in catalog.controls.iter().enumerate() {
@@ -39,14 +53,20 @@ pub(in crate::engine) fn by_control<'a>(
     mapped.iter().flat_map(|it| it.iter()).for_each(|it| n_claims[it.control] += 1);
     let mut claims: Vec<_> = n_claims.into_iter().map(Vec::with_capacity).collect();
     let mut together = Vec::new();
-    let mut unmapped = Vec::new();
+    let (mut unmapped, mut silenced) = (Vec::new(), Vec::new());
+    let rulings_of = |control: usize| rulings.get(control).and_then(Option::as_ref);
     for (each, links) in current.iter().zip(mapped) {
         if links.is_empty() {
             unmapped.push(each);
         }
         for &link in links.iter() {
             let control = &catalog.controls[link.control];
-            let Some(claim) = each.claim(control.max_age_days) else { continue };
+            let rulings = rulings_of(link.control);
+            let Some(claim) = each.claim(control.max_age_days, rulings) else {
+                let n_intended = rulings.map_or(0, |it| each.n_intended(it));
+                silenced.extend((n_intended != 0).then_some((link.control, n_intended)));
+                continue;
+            };
             if link.needs_others {
                 together.push((link.control, claims[link.control].len()));
             }
@@ -61,17 +81,18 @@ pub(in crate::engine) fn by_control<'a>(
             claims[control][at] = claim.showing(claim.shows.without(lacks));
         }
     }
-    for (control, claims) in catalog.controls.iter().zip(&mut claims) {
+    for (index, (control, claims)) in catalog.controls.iter().zip(&mut claims).enumerate() {
         if let Some(findings) = &control.open_findings {
             let taken = current.iter().filter(|it| takes(control, findings, it.worst));
-            claims.extend(taken.filter_map(|it| it.claim(control.max_age_days)));
+            let rulings = rulings_of(index);
+            claims.extend(taken.filter_map(|it| it.claim(control.max_age_days, rulings)));
         }
         if is_narrow(control, claims, now) {
             let of_checks = claims.iter_mut().filter(|it| it.current.is_of_check());
             of_checks.for_each(|it| it.is_narrow = true);
         }
     }
-    (claims, unmapped)
+    Claims { by_control: claims, silenced, unmapped }
 }
 
 /// What an observation looks at of a control, and of what its failure is one.

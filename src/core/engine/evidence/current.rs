@@ -2,10 +2,11 @@
 //! time.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Time;
 use crate::engine::catalog::facet::FacetSet;
+use crate::engine::evidence::subject::{Ruled, SubjectRulings};
 use crate::engine::fact::{Absences, Facts, Observation, Status, Subject, Verdict};
 
 /// The current result of one check of one source in one scope.
@@ -21,8 +22,8 @@ pub(in crate::engine) struct Current<'a> {
     /// `None`: the check is missing from a complete read.
     pub(in crate::engine) result: Option<CheckResult>,
     pub(in crate::engine) check: CheckKey<'a>,
-    /// It passes, and the observation before it, which is among the facts only while it is being replaced, failed.
-    pub(in crate::engine) replaces_failure: bool,
+    /// The observations before them, which are among the facts only while they are being replaced.
+    replaced: &'a [KeyedObservation<'a>],
 }
 
 /// An observation with its key in a form that compares fast: long texts that many observations share are replaced by
@@ -52,8 +53,10 @@ pub(in crate::engine) struct CheckResult {
     pub(in crate::engine) failed: u64,
     /// Subjects that are known and were not seen, or say nothing.
     pub(in crate::engine) unseen: u64,
-    /// How many of those that fail are muted at the source.
+    /// How many of those that fail are muted at the source, or accepted by a person.
     pub(in crate::engine) muted: u64,
+    /// How many failing subjects are no members, as a person says. They are not among those that fail.
+    pub(in crate::engine) intended: u64,
     pub(in crate::engine) is_counted: bool,
     /// A failing subject is a critical asset of the client.
     pub(in crate::engine) is_critical: bool,
@@ -65,7 +68,7 @@ impl CheckResult {
         self.failed != 0
     }
 
-    /// Everything that fails is muted at the source.
+    /// Everything that fails is muted at the source, or accepted by a person.
     pub(in crate::engine) fn is_muted(&self) -> bool {
         self.is_failing() && self.failed == self.muted
     }
@@ -90,6 +93,8 @@ pub(in crate::engine) struct EvidenceClaim<'a> {
     pub(in crate::engine) is_narrow: bool,
     /// The facets of which its failure is one.
     pub(in crate::engine) fails: FacetSet,
+    /// What people decided about subjects of the control.
+    pub(in crate::engine) rulings: Option<&'a SubjectRulings<'a>>,
 }
 
 impl<'a> EvidenceClaim<'a> {
@@ -111,6 +116,21 @@ impl<'a> EvidenceClaim<'a> {
         self.shows_only_gaps() || self.is_narrow
     }
 
+    /// It passes, and the observation before it failed.
+    pub(in crate::engine) fn replaces_failure(&self) -> bool {
+        let failed = |it: &KeyedObservation<'_>| match self.rulings {
+            None => it.observation.verdict.is_failing(),
+            Some(rulings) => rulings.apply(it.observation).verdict.is_failing(),
+        };
+        !self.result.is_failing() && self.current.replaced.iter().any(failed)
+    }
+
+    /// Returns the failing subjects of one of its observations that are no members, by their hashes.
+    pub(in crate::engine) fn intended(&self, observation: &Observation) -> BTreeSet<u64> {
+        let rulings = self.rulings.filter(|_| self.result.intended != 0);
+        rulings.map_or_else(BTreeSet::new, |it| it.intended(observation))
+    }
+
     /// Source and scope.
     pub(in crate::engine) fn place(&self) -> (&'a str, &'a str) {
         let current: &'a Current<'a> = self.current;
@@ -120,20 +140,34 @@ impl<'a> EvidenceClaim<'a> {
 
 impl<'a> Current<'a> {
     /// Returns it as evidence that expires after `max_age_days` unless the source set another time. `None`: the check
-    /// is gone.
-    pub(in crate::engine) fn claim(&self, max_age_days: u16) -> Option<EvidenceClaim<'_>> {
+    /// is gone, or what people decided about subjects leaves nothing of it.
+    pub(in crate::engine) fn claim(
+        &'a self,
+        max_age_days: u16,
+        rulings: Option<&'a SubjectRulings<'a>>,
+    ) -> Option<EvidenceClaim<'a>> {
         let present = self.ties.iter().map(|it| it.observation);
         let present = present.filter(|it| it.verdict != Verdict::Gone);
         let each = present.map(|it| lapse(it, max_age_days));
         let until = each.min().unwrap_or(self.worst.observed_at);
-        self.result.map(|result| EvidenceClaim {
+        let result = rulings.map_or(self.result, |rulings| {
+            self.ties.iter().filter_map(|it| ruled(it.observation, rulings)).reduce(worst_of)
+        });
+        result.map(|result| EvidenceClaim {
             current: self,
             result,
             until,
             shows: FacetSet::WHOLE,
             is_narrow: false,
             fails: FacetSet::WHOLE,
+            rulings,
         })
+    }
+
+    /// How many of its failing subjects are no members by these rulings.
+    pub(in crate::engine) fn n_intended(&self, rulings: &SubjectRulings<'_>) -> u64 {
+        let ties = self.ties.iter().map(|it| rulings.apply(it.observation).n_intended);
+        self.result.and(ties.max()).unwrap_or(0).into()
     }
 
     /// Returns the observations in which subjects fail.
@@ -227,7 +261,8 @@ pub(in crate::engine) fn of_each_key<'a>(
         }
         let next = Some(newest.observed_at);
         let is_gone = |it: &KeyedObservation<'_>| absences.include_between(it.observation, next);
-        let replaced = if replaced.first().is_some_and(is_gone) { &[] } else { replaced };
+        let replaced =
+            if replaced.first().is_some_and(is_gone) { &replaced[..0] } else { replaced };
         current(ties, replaced, facts.critical_subjects)
     });
     newest.collect()
@@ -264,18 +299,12 @@ fn by_age_and_content(a: &Observation, b: &Observation) -> Ordering {
 
 /// `newest`: one of the newest observations of something that a later complete read lacks.
 fn gone(newest: &Observation) -> Current<'_> {
-    Current {
-        worst: newest,
-        ties: &[],
-        result: None,
-        check: check(newest),
-        replaces_failure: false,
-    }
+    Current { worst: newest, ties: &[], result: None, check: check(newest), replaced: &[] }
 }
 
 fn current<'a>(
     ties: &'a [KeyedObservation<'a>],
-    replaced: &[KeyedObservation<'_>],
+    replaced: &'a [KeyedObservation<'a>],
     critical: &[u64],
 ) -> Current<'a> {
     let mut worst = (ties[0].observation, None);
@@ -288,14 +317,7 @@ fn current<'a>(
         }
         whole = Some(whole.map_or(result, |it| worst_of(it, result)));
     }
-    let passes = whole.is_some_and(|it| !it.is_failing());
-    Current {
-        worst: worst.0,
-        ties,
-        result: whole,
-        check: check(worst.0),
-        replaces_failure: passes && replaced.iter().any(|it| it.observation.verdict.is_failing()),
-    }
+    Current { worst: worst.0, ties, result: whole, check: check(worst.0), replaced }
 }
 
 fn worst_of(a: CheckResult, b: CheckResult) -> CheckResult {
@@ -305,6 +327,7 @@ fn worst_of(a: CheckResult, b: CheckResult) -> CheckResult {
         failed: a.failed.max(b.failed),
         unseen: a.unseen.max(b.unseen),
         muted: a.muted.min(b.muted),
+        intended: a.intended.max(b.intended),
         is_counted: a.is_counted || b.is_counted,
         is_critical: a.is_critical || b.is_critical,
     }
@@ -327,7 +350,18 @@ pub(in crate::engine) const fn worse(a: Status, b: Status) -> Status {
 
 /// Returns `None` if the check is gone.
 fn result(observation: &Observation, critical: &[u64]) -> Option<CheckResult> {
-    let verdict = observation.verdict;
+    let is_critical = observation.verdict.is_failing() && touches(&observation.failing, critical);
+    counted(observation.verdict, observation.accepted, is_critical)
+}
+
+/// Returns `None` if the check is gone, or if nothing is left of it.
+fn ruled(observation: &Observation, rulings: &SubjectRulings<'_>) -> Option<CheckResult> {
+    let Ruled { verdict, accepted, n_intended, is_critical } = rulings.apply(observation);
+    let result = counted(verdict, accepted, is_critical).filter(|_| verdict.is_effective())?;
+    Some(CheckResult { intended: n_intended.into(), ..result })
+}
+
+fn counted(verdict: Verdict, accepted: u32, is_critical: bool) -> Option<CheckResult> {
     let (passed, failed, unseen) = match verdict {
         Verdict::Counted { passed, failed } => (passed, failed, 0),
         Verdict::Seen { passed, failed, unseen } => (passed, failed, unseen),
@@ -335,13 +369,13 @@ fn result(observation: &Observation, critical: &[u64]) -> Option<CheckResult> {
         Verdict::Stated(_) => (0, 1, 0),
         Verdict::Gone => return None,
     };
-    let is_critical = 0 < failed && touches(&observation.failing, critical);
     Some(CheckResult {
         status: verdict.status(is_critical)?,
         passed: passed.into(),
         failed: failed.into(),
         unseen: unseen.into(),
-        muted: observation.accepted.min(failed).into(),
+        muted: accepted.min(failed).into(),
+        intended: 0,
         is_counted: !matches!(verdict, Verdict::Stated(_)),
         is_critical,
     })

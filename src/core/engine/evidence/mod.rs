@@ -6,3 +6,4 @@ pub(super) mod estate;
 pub(super) mod fraction;
 pub(super) mod part;
 pub(super) mod share;
+pub(super) mod subject;

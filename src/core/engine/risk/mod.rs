@@ -89,7 +89,7 @@ pub(super) fn risks(
     let mut findings = Vec::new();
     for current in unmapped {
         let is_serious = Severity::High <= current.worst.severity;
-        match current.claim(UNMAPPED_AGE_DAYS) {
+        match current.claim(UNMAPPED_AGE_DAYS, None) {
             Some(claim) if !claim.result.is_failing() => all.fixed.push(condition(current)),
             Some(claim) if is_serious => {
                 horizon.see(claim.until);
@@ -182,8 +182,12 @@ fn n_failing(failing: &[EvidenceClaim<'_>]) -> usize {
 }
 
 fn touch(touched: &mut Vec<Touch>, failing: &[EvidenceClaim<'_>], score: u8) {
-    for observation in failing.iter().flat_map(|it| it.current.failing()) {
-        touched.extend(observation.failing.iter().map(|it| Touch::of(*it, score)));
+    for claim in failing {
+        for observation in claim.current.failing() {
+            let intended = claim.intended(observation);
+            let failing = observation.failing.iter().filter(|it| !intended.contains(it));
+            touched.extend(failing.map(|it| Touch::of(*it, score)));
+        }
     }
 }
 
