@@ -11,5 +11,6 @@ mod memory;
 mod part;
 mod risk;
 mod rule;
+mod subject;
 mod word;
 mod world;
