@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::engine::asset::Seen;
 use crate::engine::fact::{FINDINGS_CHARS_MAX, Status, Verdict, failing_line};
 use crate::engine::identity::{AppUse, Identity};
+use crate::engine::memory::N_NAMES_MAX;
 
 /// What was read of a client's environment: one group for each part that can be read on its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,6 +141,8 @@ pub struct Count {
     pub n_passed: u32,
     /// External ids, as assets have them.
     pub failing: Vec<String>,
+    /// The names of the first [`N_NAMES_MAX`] of them.
+    pub names: Vec<String>,
     /// Of how many it is not known.
     pub n_unseen: u32,
 }
@@ -265,7 +268,8 @@ impl Judged {
             lines.push(format!("Unknown for {n_unknown} more."));
         }
         let failing = failing.iter().map(|it| it.id.to_owned()).collect();
-        let count = Some(Count { n_passed, failing, n_unseen: n_unknown });
+        let names = names.into_iter().take(N_NAMES_MAX).map(str::to_owned).collect();
+        let count = Some(Count { n_passed, failing, names, n_unseen: n_unknown });
         let findings = cut(&lines.join("\n"));
         Some(Self {
             control,

@@ -12,7 +12,7 @@ use crate::connect::reading::{Group, Judged, JudgedStatus};
 use crate::engine::asset::Seen;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{N_FAILING_MAX, Observation, Subject, subject_hash};
-use crate::engine::memory::{Extent, Memory};
+use crate::engine::memory::{Extent, Memory, NamedSubject};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
 use crate::import::fold::{Folded, SubjectOutcomes};
@@ -142,6 +142,9 @@ impl RunLabel<'_> {
         let verdict = it.verdict()?;
         let mut failing: Vec<u64> =
             it.count.iter().flat_map(|it| &it.failing).map(|it| subject_hash(it)).collect();
+        let names = failing.iter().zip(it.count.iter().flat_map(|it| &it.names));
+        let names = names.map(|(hash, name)| NamedSubject { hash: *hash, name: name.clone() });
+        let memory = Memory { names: names.collect(), ..Memory::default() };
         failing.sort_unstable();
         failing.truncate(N_FAILING_MAX);
         let control = *catalog.controls_named(it.control).first()?;
@@ -160,7 +163,7 @@ impl RunLabel<'_> {
             findings: Some(it.findings),
             remediation: None,
             failing,
-            memory: Memory::default(),
+            memory,
             facets: self.facets(catalog, control),
             platform: None,
         })

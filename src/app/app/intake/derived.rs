@@ -3,11 +3,12 @@
 use super::list::{AccountJudge, Lists};
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{
-    ControlVerdict, DERIVED_CHECK, Observation, Subject, Verdict, failing_line,
+    ControlVerdict, DERIVED_CHECK, N_FAILING_MAX, Observation, Subject, Verdict, failing_line,
+    subject_hash,
 };
 use crate::engine::identity::leaver::{self, DEPROVISIONED};
 use crate::engine::identity::{self, Identity};
-use crate::engine::memory::Memory;
+use crate::engine::memory::{Memory, N_NAMES_MAX, NamedSubject};
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::ImportId;
@@ -72,7 +73,9 @@ fn of_accounts(
 ) -> Option<Observation> {
     let of = observation(judge.catalog, key, shown)?;
     let valid_until = shown.passes_until.filter(|_| !shown.verdict.is_failing());
-    let of = Observation { findings: findings(shown), valid_until, ..of };
+    let (failing, names) = subjects(&shown.failing);
+    let memory = Memory { names, ..Memory::default() };
+    let of = Observation { findings: findings(shown), valid_until, failing, memory, ..of };
     Some(if shown.code == DEPROVISIONED { until_leavers_age(of, judge) } else { of })
 }
 
@@ -113,6 +116,17 @@ pub(super) fn observation(
         facets: Vec::new(),
         platform: None,
     })
+}
+
+/// Returns what is remembered of failing subjects whose names are their ids: the hashes, and the first names.
+pub(in crate::app) fn subjects<S: AsRef<str>>(failing: &[S]) -> (Vec<u64>, Vec<NamedSubject>) {
+    let all = failing.iter().map(AsRef::as_ref).filter(|it| !it.is_empty());
+    let names = all.clone().take(N_NAMES_MAX);
+    let names = names.map(|it| NamedSubject { hash: subject_hash(it), name: it.to_owned() });
+    let mut hashes: Vec<u64> = all.map(subject_hash).collect();
+    hashes.sort_unstable();
+    hashes.truncate(N_FAILING_MAX);
+    (hashes, names.collect())
 }
 
 /// Names failing accounts.

@@ -7,7 +7,7 @@ use bincode::{Decode, Encode};
 use crate::clock::Time;
 
 /// How many failing subjects of an observation are kept by name.
-pub const N_NAMES_MAX: usize = 20;
+pub const N_NAMES_MAX: usize = 200;
 
 /// Of which subjects an observation speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]

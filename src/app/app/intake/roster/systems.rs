@@ -12,6 +12,7 @@ use crate::engine::catalog::Catalog;
 use crate::engine::fact::{
     ControlVerdict, N_FAILING_MAX, Observation, Subject, Verdict, failing_line, subject_hash,
 };
+use crate::engine::memory::{Memory, N_NAMES_MAX, NamedSubject};
 use crate::engine::severity::Severity;
 use crate::engine::vulnerability::{
     self, CRITICAL_DAYS, Exploited, HIGH_DAYS, SCAN_DAYS, SystemScan, SystemSummary,
@@ -262,8 +263,19 @@ fn observation(
         severity: Severity::High,
         findings: findings(shown),
         failing: failing.into_iter().take(N_FAILING_MAX).collect(),
+        memory: Memory { names: names(&shown.failing), ..Memory::default() },
         ..derived::observation(catalog, key.clone(), shown)?
     })
+}
+
+/// A system may have several ids or none, so its name stands for it, and has a hash that no id has.
+fn names(failing: &[&str]) -> Vec<NamedSubject> {
+    let named = failing.iter().filter(|it| !it.is_empty()).take(N_NAMES_MAX);
+    let name = |it: &&str| NamedSubject {
+        hash: subject_hash(&format!("system\0{it}")),
+        name: (*it).to_owned(),
+    };
+    named.map(name).collect()
 }
 
 /// Names failing systems on the first line, then says why they fail, and of how many nothing can be said.
