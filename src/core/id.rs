@@ -156,6 +156,11 @@ impl BatchId {
 }
 
 uuid_id!(
+    /// Names one decision about subjects of a control. A `UUIDv7`, so ids sort by creation.
+    SubjectDecisionId,
+    "decision"
+);
+uuid_id!(
     /// Names one ingestion of findings. A `UUIDv7`, so ids sort by creation.
     IngestionId,
     "ingestion"

@@ -94,7 +94,7 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_PAST`], as of [`FACT_OBSERVATION`] up to the check, digest, number (falling). Value: an observation that newer ones
 /// took the place of, and when it was made. None of the same time and import is in the log.
 /// Key: [`FACT_PAST_RUNS`], number of a part. Value: up to 128 imports that past observations name by their numbers.
-/// Key: [`FACT_BATCH`], batch id. Value: `BatchEntry`.
+/// Key: [`FACT_BATCH`], batch id. Value: `BatchEntry`. Key: [`FACT_SUBJECTS`], until, id. Value: `SubjectStatement`, said or withdrawn.
 /// Key: [`FACT_UNDONE`], import, as of [`FACT_OBSERVATION`]. Value: `Observation`. Invariant: the import is there, and undone.
 /// Key: [`FACT_WORDING`], SHA-256. Value: the text. Never changed; removed with the last record that refers to it.
 pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: ClientPart::Posture };
@@ -133,6 +133,7 @@ pub(super) const FACT_PAST: u8 = 38;
 pub(super) const FACT_BATCH: u8 = 39;
 pub(super) const FACT_UNDONE: u8 = 40;
 pub(super) const FACT_PAST_RUNS: u8 = 41;
+pub(super) const FACT_SUBJECTS: u8 = 42;
 
 /// The results of the last assessment.
 ///

@@ -174,7 +174,7 @@ impl App {
         let plan = rows
             .read(move |snapshot| {
                 let seen = snapshot.read_source_facts()?;
-                let statements = Statements::read(snapshot, &subject.catalog)?;
+                let statements = Statements::read_all(snapshot, &subject.catalog, now)?;
                 plan(snapshot, &subject, &seen, &statements, None, &cause, now)
             })
             .await?;
@@ -260,7 +260,7 @@ pub fn plan(
             reads: &seen.reads,
             attestations: &attestations,
             decisions: &statements.decisions,
-            subjects: &[],
+            subjects: &statements.subject_decisions(),
             profile: &subject.profile,
             estate: &estate::known(rows, &statements.estate)?,
             critical_subjects: &critical_subjects,

@@ -10,6 +10,7 @@ use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::Attested;
 use crate::store::per_client::import::Import;
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
+use crate::store::per_client::statement::subject::{StatedSubjects, SubjectStatement};
 use crate::store::per_client::statement::{
     Author, Channel, Content, Deed, Fate, StatedAnswer, StatedEvidence, StatementNumber,
     StatementRecord, StoredStatements, Topic, fates, standing,
@@ -18,6 +19,9 @@ use crate::store::{ClientBatch, ClientSnapshot};
 
 /// How many records the log of a client has at most.
 pub const N_STATEMENTS_MAX: u64 = 100_000;
+
+/// How many subjects are named in the wording of a statement.
+const N_NAMED_MAX: usize = 20;
 
 /// What a record is about, and who makes it.
 #[derive(Clone, Debug)]
@@ -279,6 +283,10 @@ pub(in crate::app) fn of_estate(answer: StatedAnswer, at: Time, until: Option<Ti
     content(answer, at, until)
 }
 
+pub(in crate::app) fn of_subjects(it: &SubjectStatement) -> Content {
+    content(StatedAnswer::Ruled(it.ruling), it.at, Some(it.until))
+}
+
 /// Returns the attestation that a record holds. `None`: it holds something else.
 pub(in crate::app) fn attested_of(record: &StatementRecord) -> Option<Attested> {
     let (Topic::Control(control), Some(content)) = (&record.topic, record.content()) else {
@@ -331,7 +339,7 @@ pub(in crate::app) fn acceptance_of(record: &StatementRecord) -> Option<Acceptan
 /// Returns what a person sees who makes a statement about it.
 pub(in crate::app) fn wording(catalog: &Catalog, topic: &Topic) -> Option<String> {
     match topic {
-        Topic::Control(code) => {
+        Topic::Control(code) | Topic::Subjects { control: code, .. } => {
             let control = catalog.get_control(code).ok()?;
             let asked = control.question.as_ref().unwrap_or(&control.requires);
             Some(format!("{}\n{asked}", control.title))
@@ -348,6 +356,23 @@ pub(in crate::app) fn wording(catalog: &Catalog, topic: &Topic) -> Option<String
         | Topic::Whole(_)
         | Topic::Member { .. } => None,
     }
+}
+
+/// Returns what a person sees who decides about subjects: the control, and who they are.
+pub(in crate::app) fn subject_wording(catalog: &Catalog, it: &SubjectStatement) -> String {
+    let about = wording(catalog, &it.topic()).unwrap_or_default();
+    let subjects = match &it.subjects {
+        StatedSubjects::Matching(pattern) => format!("Subjects whose names match {pattern}"),
+        StatedSubjects::Named(names) => {
+            let first = names.iter().take(N_NAMED_MAX).map(String::as_str);
+            let line = first.collect::<Vec<_>>().join(", ");
+            match names.len().saturating_sub(N_NAMED_MAX) {
+                0 => line,
+                n_more => format!("{line} and {n_more} more"),
+            }
+        }
+    };
+    format!("{about}\n{subjects}")
 }
 
 /// Returns what a person sees who accepts a risk.

@@ -7,11 +7,13 @@ use crate::app::assessment::log::{self, Entry};
 use crate::app::input::require_future;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{Attestation, RowDecision};
+use crate::engine::fact::{Attestation, RowDecision, subject_hash};
+use crate::engine::subject::{DecidedSubjects, SubjectDecision};
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::Attested;
+use crate::store::per_client::statement::subject::{StatedSubjects, SubjectStatement};
 use crate::store::per_client::statement::{
     Author, Content, StatementNumber, StatementRecord, Topic,
 };
@@ -29,6 +31,8 @@ pub const TERM_DAYS_MAX: i64 = 3 * 365 + 1;
 pub struct Statements {
     pub attested: Vec<Attested>,
     pub decisions: Vec<RowDecision>,
+    /// Those that have not ended. Empty where only the others are read.
+    pub subjects: Vec<SubjectStatement>,
     pub evidence: Vec<Evidence>,
     pub estate: Vec<EstateStatement>,
     /// What moves statements from names of earlier releases to those of this one. They count as moved at once, and are
@@ -42,13 +46,15 @@ pub(in crate::app) enum Statement {
     Attest(Attested, Author),
     Decide(RowDecision, Author),
     Say(Vec<EstateEntry>),
-    /// What counts of a control or a requirement.
+    DecideSubjects(SubjectStatement, Author),
+    /// What counts of a control, a requirement or subjects.
     Withdraw(Entry),
     /// The record was a mistake; this counts of its topic without it.
     Undo {
         entry: Entry,
         record: StatementNumber,
         standing: Option<Box<StatementRecord>>,
+        subjects: Option<Box<SubjectStatement>>,
     },
     /// Adds the entry, or replaces the one with its id.
     PutEvidence(Evidence),
@@ -56,10 +62,19 @@ pub(in crate::app) enum Statement {
 }
 
 impl Statements {
+    /// Returns everything that an assessment reads.
+    pub fn read_all(rows: &ClientSnapshot, catalog: &Catalog, now: Time) -> Result<Self> {
+        let subjects = rows.list_subject_statements(now)?;
+        let subjects = subjects.into_iter().map(|it| it.1).collect();
+        Ok(Self { subjects, ..Self::read(rows, catalog)? })
+    }
+
+    /// Returns all but the decisions about subjects.
     pub fn read(rows: &ClientSnapshot, catalog: &Catalog) -> Result<Self> {
         let stored = Self {
             attested: rows.list_attested()?,
             decisions: rows.list_row_decisions()?,
+            subjects: Vec::new(),
             evidence: rows.list_evidence()?,
             estate: rows
                 .list_standing_of_estate()?
@@ -133,6 +148,11 @@ impl Statements {
         self.attested.iter().map(with_evidence).collect()
     }
 
+    /// Returns what was decided about single subjects.
+    pub fn subject_decisions(&self) -> Vec<SubjectDecision> {
+        self.subjects.iter().map(decision_about).collect()
+    }
+
     /// Returns where the evidence of an attestation is. `None`: it has no evidence that counts.
     pub fn evidence_of<'a>(&'a self, it: &'a Attested, now: Time) -> Option<&'a str> {
         let written = it.attestation.evidence.as_deref();
@@ -163,12 +183,14 @@ impl Statements {
                 self.estate.retain(|it| !topics.contains(&it.topic));
                 self.estate.extend(entries.iter().filter_map(EstateEntry::statement));
             }
+            Statement::DecideSubjects(new, _) => self.subjects.push(new.clone()),
             Statement::Withdraw(entry) => self.drop_about(&entry.topic),
-            Statement::Undo { entry, standing, .. } => {
+            Statement::Undo { entry, standing, subjects, .. } => {
                 self.drop_about(&entry.topic);
                 self.attested.extend(standing.as_deref().and_then(log::attested_of));
                 self.decisions.extend(standing.as_deref().and_then(log::decision_of));
                 self.estate.extend(standing.as_deref().and_then(EstateStatement::of));
+                self.subjects.extend(subjects.as_deref().cloned());
             }
             Statement::PutEvidence(new) => {
                 self.evidence.retain(|it| it.id != new.id);
@@ -186,6 +208,7 @@ impl Statements {
                 self.decisions.retain(|it| !it.is_about(*framework, reference));
             }
             Topic::Whole(_) | Topic::Member { .. } => self.estate.retain(|it| it.topic != *topic),
+            Topic::Subjects { id, .. } => self.subjects.retain(|it| it.id != *id),
             Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) | Topic::Hold => (),
         }
     }
@@ -223,11 +246,19 @@ impl Statement {
                     None => log::withdraw(batch, at, entry),
                 }
             }),
+            Self::DecideSubjects(new, author) => {
+                let wording = log::subject_wording(catalog, new);
+                let (topic, reason) = (new.topic(), new.reason.clone());
+                let entry = Entry { topic, reason, author: author.clone() };
+                log::state(batch, at, entry, Some(&wording), log::of_subjects(new))?;
+                batch.note_object(&new.id);
+                batch.put_subject_statement(new)
+            }
             Self::Withdraw(entry) => {
                 log::withdraw(batch, at, entry.clone())?;
                 remove_about(batch, &entry.topic)
             }
-            Self::Undo { entry, record, standing } => {
+            Self::Undo { entry, record, standing, .. } => {
                 let restored = standing.as_ref().map(|it| it.number);
                 log::undo(batch, at, entry.clone(), (*record, restored))?;
                 remove_about(batch, &entry.topic)?;
@@ -246,6 +277,20 @@ impl Statement {
     }
 }
 
+/// Returns a decision about subjects as the engine reads it.
+pub(in crate::app) fn decision_about(it: &SubjectStatement) -> SubjectDecision {
+    let subjects = match &it.subjects {
+        StatedSubjects::Named(names) => {
+            let mut hashes: Vec<u64> = names.iter().map(|it| subject_hash(it)).collect();
+            hashes.sort_unstable();
+            DecidedSubjects::Named(hashes)
+        }
+        StatedSubjects::Matching(pattern) => DecidedSubjects::Matching(pattern.clone()),
+    };
+    let SubjectStatement { control, ruling, at, until, .. } = it;
+    SubjectDecision { control: control.clone(), ruling: *ruling, subjects, at: *at, until: *until }
+}
+
 fn remove_about(batch: &mut ClientBatch<'_>, topic: &Topic) -> Result<()> {
     match topic {
         Topic::Control(code) => batch.remove_attested(code).map(|_| ()),
@@ -257,7 +302,8 @@ fn remove_about(batch: &mut ClientBatch<'_>, topic: &Topic) -> Result<()> {
         | Topic::Import(_)
         | Topic::Hold
         | Topic::Whole(_)
-        | Topic::Member { .. } => Ok(()),
+        | Topic::Member { .. }
+        | Topic::Subjects { .. } => Ok(()),
     }
 }
 

@@ -15,6 +15,7 @@ pub mod requirement;
 pub mod risk;
 pub mod state;
 pub mod statement;
+pub mod subject;
 pub mod task;
 pub mod undo;
 

@@ -26,7 +26,7 @@ impl App {
         let statement = Arc::new(statement);
         let (said, catalog) = (Arc::clone(&statement), Arc::clone(&subject.catalog));
         let plan = move |snapshot: &ClientSnapshot| {
-            let statements = Statements::read(snapshot, &subject.catalog)?.with(&said);
+            let statements = Statements::read_all(snapshot, &subject.catalog, now)?.with(&said);
             let seen = snapshot.read_source_facts()?;
             let plan = assess::plan(snapshot, &subject, &seen, &statements, None, &cause, now)?;
             Ok((plan, statements.carried))

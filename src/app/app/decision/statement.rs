@@ -31,10 +31,11 @@ pub enum StatementKind {
     Import,
     Hold,
     Estate,
+    Subjects,
 }
 
 impl StatementKind {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Control,
         Self::Requirement,
         Self::Risk,
@@ -42,6 +43,7 @@ impl StatementKind {
         Self::Import,
         Self::Hold,
         Self::Estate,
+        Self::Subjects,
     ];
 
     #[must_use]
@@ -54,6 +56,7 @@ impl StatementKind {
             Topic::Import(_) => Self::Import,
             Topic::Hold => Self::Hold,
             Topic::Whole(_) | Topic::Member { .. } => Self::Estate,
+            Topic::Subjects { .. } => Self::Subjects,
         }
     }
 
@@ -67,6 +70,7 @@ impl StatementKind {
             Self::Import => "import",
             Self::Hold => "hold",
             Self::Estate => "estate",
+            Self::Subjects => "subjects",
         }
     }
 }
@@ -136,7 +140,7 @@ impl StatementFilter {
 #[must_use]
 pub fn subject(topic: &Topic) -> String {
     match topic {
-        Topic::Control(code) => code.clone(),
+        Topic::Control(code) | Topic::Subjects { control: code, .. } => code.clone(),
         Topic::Requirement { reference, .. } => reference.clone(),
         Topic::Risk(id) => id.to_string(),
         Topic::Profile(question) => question.clone(),
@@ -157,7 +161,8 @@ pub fn framework(topic: &Topic) -> Option<FrameworkId> {
         | Topic::Import(_)
         | Topic::Hold
         | Topic::Whole(_)
-        | Topic::Member { .. } => None,
+        | Topic::Member { .. }
+        | Topic::Subjects { .. } => None,
     }
 }
 
@@ -204,7 +209,8 @@ pub fn list(
                 | Topic::Import(_)
                 | Topic::Hold
                 | Topic::Whole(_)
-                | Topic::Member { .. } => Standing::InForce,
+                | Topic::Member { .. }
+                | Topic::Subjects { .. } => Standing::InForce,
             },
         };
         let wording = record.content().and_then(|it| it.wording);

@@ -7,7 +7,8 @@ use crate::app::event::cause::{Cause, Undone};
 use crate::app::input::require_text;
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
-use crate::store::per_client::statement::{StatementNumber, Topic};
+use crate::store::per_client::statement::subject::SubjectStatement;
+use crate::store::per_client::statement::{StatementNumber, StatementRecord, Topic};
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// Later, a statement can be withdrawn, and what it decided until then stays decided.
@@ -50,7 +51,8 @@ impl App {
             | Topic::Requirement { .. }
             | Topic::Risk(_)
             | Topic::Whole(_)
-            | Topic::Member { .. } => self.undo_record(rows, entry, number).await,
+            | Topic::Member { .. }
+            | Topic::Subjects { .. } => self.undo_record(rows, entry, number).await,
         }
     }
 
@@ -66,10 +68,24 @@ impl App {
         }
         let lock = self.clients.lock(rows.id()).await;
         let topic = entry.topic.clone();
-        let standing = rows.read(move |it| log::standing_without(it, &topic, number)).await?;
-        let standing = standing.map(Box::new);
-        let statement = Statement::Undo { entry, record: number, standing };
+        let find = move |it: &ClientSnapshot| {
+            let standing = log::standing_without(it, &topic, number)?;
+            let subjects = standing.as_ref().map(|record| subjects_of(it, record)).transpose()?;
+            Ok((standing.map(Box::new), subjects.flatten().map(Box::new)))
+        };
+        let (standing, subjects) = rows.read(find).await?;
+        let statement = Statement::Undo { entry, record: number, standing, subjects };
         let cause = Cause::Undo(Undone::Statement(number));
         self.state(rows, statement, cause, &lock).await
     }
+}
+
+/// Returns the decision about subjects that a record says. `None`: it says something else.
+fn subjects_of(
+    rows: &ClientSnapshot,
+    record: &StatementRecord,
+) -> Result<Option<SubjectStatement>> {
+    let Topic::Subjects { id, .. } = record.topic else { return Ok(None) };
+    let until = record.content().and_then(|it| it.until);
+    until.map_or(Ok(None), |until| rows.find_subject_statement(until, id))
 }

@@ -201,7 +201,7 @@ impl App {
             let derived = lists.observations.iter().chain(&present);
             let observed = remembering.all(&intake).chain(derived);
             let seen = seen_with(snapshot, seen, &intake, observed, &lists)?;
-            let mut statements = Statements::read(snapshot, &subject.catalog)?;
+            let mut statements = Statements::read_all(snapshot, &subject.catalog, now)?;
             let register = evidence::register(snapshot, &subject.catalog)?;
             lists.evidence = evidence::entries(&register, source, &intake.evidence, now)?;
             for it in &lists.evidence {

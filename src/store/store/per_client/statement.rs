@@ -3,6 +3,7 @@
 
 pub mod batch;
 pub mod ended;
+pub mod subject;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,8 +16,9 @@ use crate::engine::estate::EstateKind;
 use crate::engine::fact::{RowDecision, Status};
 use crate::engine::framework::FrameworkId;
 use crate::engine::severity::Severity;
+use crate::engine::subject::SubjectRuling;
 use crate::error::Result;
-use crate::id::{BatchId, EvidenceId, ImportId, RiskId};
+use crate::id::{BatchId, EvidenceId, ImportId, RiskId, SubjectDecisionId};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::per_client::evidence::Evidence;
@@ -75,6 +77,8 @@ pub enum Topic {
     Whole(EstateKind),
     /// A member of the estate: a scope such as `aws/123456789012`, or the id of an asset.
     Member { kind: EstateKind, id: String },
+    /// Subjects of a control that were decided about together.
+    Subjects { control: String, id: SubjectDecisionId },
 }
 
 /// What a record does.
@@ -127,11 +131,13 @@ pub enum StatedAnswer {
     Excluded,
     /// Of a member: it is gone.
     Retired,
+    /// Of subjects of a control.
+    Ruled(SubjectRuling),
 }
 
 impl StatedAnswer {
     /// All that [`Self::as_str`] returns.
-    pub const WORDS: [&str; 16] = [
+    pub const WORDS: [&str; 17] = [
         "compliant",
         "partial",
         "non_compliant",
@@ -148,6 +154,7 @@ impl StatedAnswer {
         "all",
         "excluded",
         "retired",
+        "intended",
     ];
 
     #[must_use]
@@ -165,6 +172,7 @@ impl StatedAnswer {
             Self::Whole(_) => "all",
             Self::Excluded => "excluded",
             Self::Retired => "retired",
+            Self::Ruled(ruling) => ruling.as_str(),
         }
     }
 }
@@ -300,6 +308,7 @@ const TOPIC_IMPORT: u8 = 5;
 const TOPIC_HOLD: u8 = 6;
 const TOPIC_WHOLE: u8 = 7;
 const TOPIC_MEMBER: u8 = 8;
+const TOPIC_SUBJECTS: u8 = 9;
 
 fn row_key(number: StatementNumber) -> RowKey {
     RowKey::of(FACT_STATEMENT).bytes(&(!number).to_be_bytes())
@@ -325,6 +334,7 @@ fn with_topic(start: RowKey, topic: &Topic) -> RowKey {
         Topic::Hold => start.bytes(&[TOPIC_HOLD]),
         Topic::Whole(kind) => start.bytes(&[TOPIC_WHOLE]).text(kind.as_str()),
         Topic::Member { kind, id } => start.bytes(&[TOPIC_MEMBER]).text(kind.as_str()).text(id),
+        Topic::Subjects { id, .. } => start.bytes(&[TOPIC_SUBJECTS]).bytes(id.as_bytes()),
     }
 }
 

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::clock::Time;
 use crate::error::Result;
+use crate::id::SubjectDecisionId;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::row_key::{RowKey, Span};
@@ -35,10 +36,12 @@ pub fn n_ended(records: &[StatementRecord], time: Time) -> usize {
 pub struct EndedStatements {
     pub records: Vec<(StatementNumber, Topic)>,
     pub wordings: Vec<[u8; 32]>,
+    /// Decisions about subjects: when they ended, and which.
+    pub subjects: Vec<(Time, SubjectDecisionId)>,
 }
 
 impl EndedStatements {
-    /// In parts of up to `n_max` records, the wordings with the last.
+    /// In parts of up to `n_max` records, the wordings and decisions about subjects with the last.
     #[must_use]
     pub fn chunks(self, n_max: usize) -> Vec<Self> {
         let part =
@@ -46,6 +49,7 @@ impl EndedStatements {
         let mut parts: Vec<Self> = self.records.chunks(n_max).map(part).collect();
         if let Some(last) = parts.last_mut() {
             last.wordings = self.wordings;
+            last.subjects = self.subjects;
         }
         parts
     }
@@ -78,6 +82,10 @@ impl<R: Rows> ClientTransaction<R> {
             unused.extend(wordings(old));
             used.extend(wordings(kept));
             ended.records.extend(old.iter().map(|it| (it.number, it.topic.clone())));
+            ended.subjects.extend(old.iter().filter_map(|it| {
+                let Topic::Subjects { id, .. } = it.topic else { return None };
+                Some((it.content()?.until?, id))
+            }));
         }
         ended.wordings = unused.difference(&used).copied().collect();
         Ok(ended)
@@ -90,6 +98,9 @@ impl ClientBatch<'_> {
         for (number, topic) in &ended.records {
             self.remove(FACTS, &row_key(*number))?;
             self.remove(FACTS, &topic_key(topic).bytes(&(!number).to_be_bytes()))?;
+        }
+        for (until, id) in &ended.subjects {
+            self.remove_subject_statement(*until, *id)?;
         }
         for digest in &ended.wordings {
             self.remove(FACTS, &wording_key(*digest))?;
