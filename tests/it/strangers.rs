@@ -243,7 +243,7 @@ fn a_key_of_another_client_learns_nothing() {
                 refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, &operation.id);
                 refuses(&absent, 404, "NOT_FOUND", "asset not found", &operation.id);
             }
-            Names::Evidence | Names::Risk | Names::Import => {
+            Names::Evidence | Names::SubjectDecision | Names::Risk | Names::Import => {
                 refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, &operation.id);
                 refuses(&absent, 403, "FORBIDDEN", OTHER_CLIENT, &operation.id);
             }
@@ -429,6 +429,7 @@ fn an_inactive_client_is_as_good_as_absent() {
             | Names::Key
             | Names::Import
             | Names::Evidence
+            | Names::SubjectDecision
             | Names::Webhook
             | Names::Risk
             | Names::Task

@@ -137,6 +137,7 @@ fn operations() -> impl OpenApi + 'static {
         (
             manage::decision::controls::ManagedControls,
             manage::decision::estate::Estates,
+            manage::decision::subjects::Subjects,
             manage::decision::history::History,
             manage::decision::statements::Statements,
             manage::decision::batches::Batches,

@@ -11,7 +11,7 @@ use crate::harness::process::{Folder, Server};
 const NAME: &str = "Acme Ltd";
 
 /// A command with `CLIENT` and `RISK` in the place of what they name, and the path that answers the same.
-const READS: [(&str, &str); 19] = [
+const READS: [(&str, &str); 20] = [
     ("risk list CLIENT", "/api/clients/CLIENT/risks?accepted=false&limit=100"),
     ("risk list CLIENT --all", "/api/clients/CLIENT/risks?limit=100"),
     (
@@ -25,6 +25,7 @@ const READS: [(&str, &str); 19] = [
         "/api/clients/CLIENT/controls?status=partial&status=non_compliant",
     ),
     ("control show CLIENT end-04", "/api/clients/CLIENT/controls/END-04"),
+    ("control subjects CLIENT end-04", "/api/clients/CLIENT/controls/END-04/subjects"),
     ("requirement list CLIENT soc2", "/api/clients/CLIENT/compliance/SOC2"),
     (
         "requirement list CLIENT soc2 --status partial",

@@ -54,6 +54,7 @@ mod risk_acceptance;
 mod scan_networks;
 mod scans;
 mod statements;
+mod subject_decisions;
 mod subjects;
 mod system;
 mod tasks;

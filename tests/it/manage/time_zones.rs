@@ -65,6 +65,9 @@ fn sent(posture: &Posture, client: &str, day: &str) -> Vec<(&'static str, Value)
     let out = posture.operator("POST", &of("estate/decisions"), &out);
     let members = out.json()["data"]["members"].clone();
     let left = members.as_array().unwrap().iter().find(|it| !it["decision"].is_null());
+    let subjects = json!({
+        "decision": "accepted", "pattern": "a*", "reason": "r", "by": "Ada", "until": day,
+    });
     vec![
         ("say_estate_whole", whole.unwrap()["all"]["until"].clone()),
         ("decide_estate", left.unwrap()["decision"]["until"].clone()),
@@ -80,6 +83,10 @@ fn sent(posture: &Posture, client: &str, day: &str) -> Vec<(&'static str, Value)
         ("add_task", task["dueAt"].clone()),
         ("change_task", changed["dueAt"].clone()),
         ("hold_client", held["hold"]["until"].clone()),
+        (
+            "decide_control_subjects",
+            posted(posture, &of("controls/GOV-04/subjects"), &subjects)["until"].clone(),
+        ),
     ]
 }
 
@@ -154,7 +161,7 @@ fn every_deadline_takes_a_date() {
             }
         }
     }
-    assert_eq!(n_ends, 12);
+    assert_eq!(n_ends, 13);
 }
 
 #[test]

@@ -56,7 +56,11 @@ fn a_user_of_another_client_learns_nothing() {
         let id = operation.id.as_str();
         let there = world.ask_as(&operation, &token, None);
         match tried(&operation).1 {
-            Names::Client | Names::Import | Names::Evidence | Names::Risk => {
+            Names::Client
+            | Names::Import
+            | Names::Evidence
+            | Names::SubjectDecision
+            | Names::Risk => {
                 refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, id);
                 let absent = world.ask_as(&operation, &token, Some(ABSENT));
                 refuses(&absent, 403, "FORBIDDEN", OTHER_CLIENT, id);

@@ -48,6 +48,7 @@ pub(crate) fn in_order(mut operations: Vec<Operation>) -> Vec<Operation> {
         | "remove_webhook"
         | "remove_alert_rule"
         | "remove_evidence"
+        | "withdraw_control_subjects"
         | "remove_connection"
         | "remove_report_schedule" => 2,
         "undo_import" | "lift_hold" => 1,
@@ -93,6 +94,7 @@ pub(crate) struct World {
     pub(crate) import: String,
     pub(crate) webhook: String,
     evidence: String,
+    subject_decision: String,
     risk: String,
     task: String,
     batch: String,
@@ -179,6 +181,8 @@ impl World {
         let query = "?controlCode=CLD-01&fileName=first.txt&by=Ada";
         let evidence = posture.bring_evidence(&client, query, b"Canary");
         let evidence = text(&evidence.json()["data"]["id"]);
+        let subjects = format!("/api/clients/{client}/controls/CLD-01/subjects");
+        let subject_decision = made(&subjects, &subject_decision());
         let connection = made("/api/connections", &connection(&client));
         let report_schedule = made("/api/report-schedules", &report_schedule(&client));
         posture.operator("PUT", "/api/microsoft-app", &microsoft_app());
@@ -196,6 +200,7 @@ impl World {
             import,
             webhook,
             evidence,
+            subject_decision,
             risk,
             task,
             batch,
@@ -220,7 +225,9 @@ impl World {
             .add(query)
             .replace(
                 "{clientId}",
-                if ["importId", "riskId", "evidenceId"].iter().any(|it| operation.path.contains(it))
+                if ["importId", "riskId", "evidenceId", "decisionId"]
+                    .iter()
+                    .any(|it| operation.path.contains(it))
                 {
                     &self.client
                 } else {
@@ -231,6 +238,7 @@ impl World {
             .replace("{keyId}", id.unwrap_or(&self.key_id))
             .replace("{importId}", id.unwrap_or(&self.import))
             .replace("{evidenceId}", id.unwrap_or(&self.evidence))
+            .replace("{decisionId}", id.unwrap_or(&self.subject_decision))
             .replace("{controlCode}", "CLD-01")
             .replace("{number}", "1")
             .replace("{requirement}", "CC6.1")
@@ -274,6 +282,7 @@ impl World {
             "decide_estate" => json!({
                 "members": ["aws/111122223333"], "decision": "excluded", "reason": "a sandbox", "by": "Ada",
             }),
+            "decide_control_subjects" => subject_decision(),
             "place_hold" => json!({"reason": "a case"}),
             "try_batch" | "begin_batch" => batch(client),
             "undo_batch" | "undo_statement" => json!({"reason": "not this client"}),
@@ -400,6 +409,10 @@ pub(crate) fn login(name: &str, password: &str) -> Value {
 
 fn evidence(reference: &str) -> Value {
     json!({"controlCode": "CLD-01", "title": "Canary", "reference": reference, "by": "Ada"})
+}
+
+fn subject_decision() -> Value {
+    json!({"decision": "accepted", "ids": ["Canary"], "reason": "seen", "by": "Ada"})
 }
 
 fn task(client: &str) -> Value {

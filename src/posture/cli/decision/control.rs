@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::subject::{self, SubjectsArgs};
 use super::{WithdrawArgs, history, sentence};
 use crate::cli::call::{Call, encoded, with_session};
 use crate::cli::option::{body, end, query, repeated};
@@ -29,6 +30,8 @@ Example:
     Attest(AttestArgs),
     /// Withdraw the attestation of a control.
     Withdraw(WithdrawArgs<ControlArgs>),
+    /// List the failing subjects of a control, or decide that single ones are meant to be so or accepted.
+    Subjects(SubjectsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -105,6 +108,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: ControlCommand)
             let body = args.body()?;
             put(options, json, &args.which, &body)
         }
+        ControlCommand::Subjects(args) => subject::run(options, json, &args),
         ControlCommand::Withdraw(args) => {
             put(options, json, &args.which, &args.body("status", Value::Null))
         }

@@ -10,6 +10,7 @@ pub(super) mod requirement;
 pub(super) mod risk;
 pub(super) mod rule;
 pub(super) mod statement;
+mod subject;
 pub(super) mod task;
 
 use clap::Args;

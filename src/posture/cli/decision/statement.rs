@@ -23,7 +23,8 @@ pub(in crate::cli) enum StatementCommand {
 Example:
   posture statement undo 'Acme Ltd' 12 --note 'It was meant for another client'
 
-To say that something is no longer true: `posture control withdraw`, `requirement withdraw`, `risk revoke`.")]
+To say that something is no longer true: `posture control withdraw`, `control subjects --withdraw`, \
+`requirement withdraw`, `risk revoke`.")]
 pub(in crate::cli) struct StatementUndoArgs {
     /// Name or id of the client.
     client: String,
@@ -43,7 +44,7 @@ Examples:
 pub(in crate::cli) struct StatementListArgs {
     /// Name or id of the client.
     client: String,
-    /// `control`, `requirement`, `risk`, `profile` or `import`.
+    /// `control`, `requirement`, `risk`, `profile`, `import`, `hold` or `subjects`.
     #[arg(long)]
     kind: Option<String>,
     /// Control code, reference of a framework, risk id, question of the profile or import id.

@@ -27,6 +27,7 @@ use crate::engine::framework::{self, FrameworkId, Level};
 use crate::engine::network::scan::Answers;
 use crate::engine::posture::{PartialBecause, SourceType};
 use crate::engine::severity::Severity;
+use crate::engine::subject::SubjectRuling;
 use crate::error::Error;
 use crate::paper::Language;
 use crate::store::global::key::Scope;
@@ -242,13 +243,18 @@ word!(
     ContradictedDecisionView, DecisionKind, "ContradictedDecision", DecisionKind::ALL, DecisionKind::as_str
 );
 word!(
+    /// What is decided about subjects of a control. `intended`: they are meant to be so, no members of the control, and neither pass
+    /// nor fail. `accepted`: they fail, and the risk is accepted.
+    SubjectRulingView, SubjectRuling, "SubjectRuling", SubjectRuling::ALL, SubjectRuling::as_str
+);
+word!(
     /// What a statement is about. `estate`: what exists at the client.
     StatementKindView, StatementKind, "StatementKind", StatementKind::ALL, StatementKind::as_str
 );
 word!(
     /// What a statement says: of a control its status, of a requirement `out_of_scope` or `attested`, of a risk `accepted`, of
     /// a question of the profile whether the client uses it, of an import `undone`, of a kind of the estate `all`, of a member of it
-    /// `excluded` or `retired`.
+    /// `excluded` or `retired`, of subjects of a control `intended` or `accepted`.
     StatedAnswerView, &'static str, "StatementAnswer", StatedAnswer::WORDS, std::convert::identity
 );
 word!(

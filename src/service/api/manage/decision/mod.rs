@@ -11,4 +11,5 @@ pub mod requirements;
 pub mod risks;
 pub mod row_decision;
 pub mod statements;
+pub mod subjects;
 pub mod tasks;
