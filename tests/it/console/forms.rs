@@ -280,6 +280,38 @@ fn people_decide_on_pages() {
 }
 
 #[test]
+fn subjects_of_a_control_are_decided_about_on_its_page() {
+    let (posture, mut browser) = with_admin();
+    let client = imported(&posture, &browser);
+    let page = format!("/clients/{client}/controls/CLD-01");
+    let token = browser.token(&page);
+    assert!(browser.get(&page).text().contains("name=\"ids\" value=\"root\""));
+    let fields = [
+        ("token", token.as_str()),
+        ("ids", "root"),
+        ("decision", "intended"),
+        ("reason", "A key in the safe"),
+    ];
+    let decided = browser.post(&format!("{page}/subjects"), &fields);
+    assert_eq!(decided.status, 303, "{}", decided.text());
+    let subjects = api(&posture, &format!("/api{page}/subjects"));
+    let decision = &subjects["decisions"][0];
+    assert_eq!(
+        (&decision["by"], &decision["matchedCount"]),
+        (&json!("ada@example.com"), &json!(1))
+    );
+    let text = browser.get(&page).text();
+    for part in ["A key in the safe", "<td>root</td><td class=\"n\">1</td>", "Withdraw"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let withdraw = format!("{page}/subjects/{}/withdraw", decision["id"].as_str().unwrap());
+    let fields = [("token", token.as_str()), ("reason", "It was found")];
+    assert_eq!(browser.post(&withdraw, &fields).status, 303);
+    assert_eq!(api(&posture, &format!("/api{page}/subjects"))["decisions"], json!([]));
+    assert!(browser.get(&page).text().contains("It was found"));
+}
+
+#[test]
 fn who_may_not_do_it_by_the_api_may_not_do_it_here() {
     let (posture, browser) = with_admin();
     let (mine, theirs) = (imported(&posture, &browser), posture.client("B"));

@@ -65,6 +65,38 @@ fn a_report_says_who_accepted_what_and_what_a_tool_advises() {
 }
 
 #[test]
+fn a_report_lists_decisions_about_single_subjects() {
+    let posture = named("Northwind");
+    let client = busy(&posture, "Acme Ltd");
+    let path = format!("/api/clients/{client}/controls/CLD-03/subjects");
+    for body in [
+        json!({"decision": "accepted", "ids": ["a", "b", "c", "d", "e"], "reason": "soon", "by": "Ada"}),
+        json!({"decision": "intended", "pattern": "breakglass-*", "reason": "kept", "by": "Bob"}),
+    ] {
+        assert_eq!(posture.operator("POST", &path, &body).status, 201);
+    }
+    for (language, wanted) in [
+        (
+            "en",
+            [
+                "2 decisions count about single subjects of controls.",
+                "a, b, c and 2 more",
+                "Meant to be so",
+            ],
+        ),
+        (
+            "fr",
+            ["2 décisions comptent au sujet d’éléments précis", "a, b, c et 2 de plus", "Voulu"],
+        ),
+    ] {
+        let texts = texts(&ask(&posture, &client, &format!("language={language}")).text());
+        for it in wanted.into_iter().chain(["breakglass-*"]) {
+            assert!(texts.iter().any(|text| text.contains(it)), "no {it:?} in {texts:?}");
+        }
+    }
+}
+
+#[test]
 fn a_risk_that_was_fixed_weeks_ago_counts_until_the_quarter_is_over() {
     let posture = named("Northwind");
     let client = posture.client("Acme Ltd");

@@ -2,7 +2,7 @@
 
 use super::language::{counted, date, dollars, heading, note, number, of, parts, say, severity};
 use super::standing::{FrameworkStanding, N_RISKS_NAMED, QUARTER_DAYS, Standing};
-use super::{Front, Letterhead, contradiction, detail, summary};
+use super::{Front, Letterhead, contradiction, detail, subject, summary};
 use crate::clock::zone::Zone;
 use crate::engine::risk::split_remediation;
 use crate::engine::severity::Severity;
@@ -270,6 +270,7 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
     }
     blocks.extend(accepted(language, it));
     blocks.extend(muted(language, it));
+    blocks.extend(subject::decisions(language, it));
     blocks.push(note(
         language,
         "Saves a year: what fixing the risk alone is expected to save, in US dollars. One alone saves little \

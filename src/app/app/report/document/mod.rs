@@ -9,6 +9,7 @@ mod portfolio;
 mod portfolio_standing;
 pub mod signing;
 mod standing;
+mod subject;
 mod summary;
 mod wording;
 

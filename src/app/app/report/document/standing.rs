@@ -30,6 +30,7 @@ use crate::store::per_client::history::score::ScoreMove;
 use crate::store::per_client::import::{Dating, ImportAge};
 use crate::store::per_client::posture::{OpenRisk, Resolution};
 use crate::store::per_client::roster::HealthState;
+use crate::store::per_client::statement::subject::SubjectStatement;
 
 /// How far back the report compares.
 pub(super) const QUARTER_DAYS: i64 = 90;
@@ -66,6 +67,8 @@ pub(super) struct Standing {
     pub(super) muted: Page<OpenRisk>,
     /// Decisions that are contradicted by what was seen.
     pub(super) contradictions: Vec<contradiction::Named>,
+    /// Decisions about single subjects that count, the one that ends first comes first.
+    pub(super) subjects: Vec<SubjectStatement>,
     pub(super) quarter: Quarter,
     /// In the catalog's order.
     pub(super) controls: Vec<ControlStanding>,
@@ -238,6 +241,7 @@ impl App {
                 &report.catalog,
                 rows.list_contradictions()?,
             ),
+            subjects: rows.list_subject_statements(now)?.into_iter().map(|it| it.1).collect(),
             quarter,
             controls: controls(&report, language),
             sources: sources(rows)?,

@@ -4,7 +4,9 @@ use poem::http::Method;
 
 use super::{Action, CLIENT, Page, Read, Sending, Then, read};
 use crate::web::console::form::Field;
-use crate::web::console::form::Kind::{Always, Flag, Lines, Number, Part, Several, Text};
+use crate::web::console::form::Kind::{
+    Always, Flag, Lines, Number, Part, Several, SeveralIfAny, Text,
+};
 
 const FRAMEWORKS: Read = read("frameworks", "/api/clients/:client/compliance");
 
@@ -42,10 +44,8 @@ pub(super) const PAGES: &[Page] = &[
             read("control", "/api/clients/:client/controls/:control"),
             read("observations", "/api/clients/:client/observations?control=:control&limit=50"),
             read("evidence", "/api/clients/:client/evidence?controlCode=:control&limit=100"),
-            read(
-                "statements",
-                "/api/clients/:client/statements?kind=control&subject=:control&limit=50",
-            ),
+            read("subjects", "/api/clients/:client/controls/:control/subjects"),
+            read("statements", "/api/clients/:client/statements?subject=:control&limit=50"),
             read("history", "/api/clients/:client/controls/:control/history?limit=50"),
         ],
         guarded: false,
@@ -293,6 +293,30 @@ pub(super) const ACTIONS: &[Action] = &[
         target: "/api/clients/:client/controls/:control",
         sent: Sending::Fields(&[Field("status", Always("null")), Field("reason", Text)]),
         then: Then::To("/clients/:client/controls/:control", "The attestation is withdrawn."),
+    },
+    Action {
+        name: "decide-subjects",
+        path: "/clients/:client/controls/:control/subjects",
+        page: "/clients/:client/controls/:control",
+        method: Method::POST,
+        target: "/api/clients/:client/controls/:control/subjects",
+        sent: Sending::Fields(&[
+            Field("decision", Text),
+            Field("ids", SeveralIfAny),
+            Field("pattern", Text),
+            Field("reason", Text),
+            Field("until", Text),
+        ]),
+        then: Then::To("/clients/:client/controls/:control", "The decision is recorded."),
+    },
+    Action {
+        name: "withdraw-subjects",
+        path: "/clients/:client/controls/:control/subjects/:decision/withdraw",
+        page: "/clients/:client/controls/:control",
+        method: Method::DELETE,
+        target: "/api/clients/:client/controls/:control/subjects/:decision?reason=?reason",
+        sent: Sending::Nothing,
+        then: Then::To("/clients/:client/controls/:control", "The decision is withdrawn."),
     },
     Action {
         name: "decide",
