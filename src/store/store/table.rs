@@ -137,21 +137,18 @@ pub(super) const FACT_SUBJECTS: u8 = 42;
 
 /// The results of the last assessment.
 ///
-/// Key: [`POSTURE_ASSESSED`]. Value: `Assessed`.
-/// Key: [`POSTURE_SCORE`]. Value: `ScoreEntry`, the current one.
+/// Key: [`POSTURE_ASSESSED`]. Value: `Assessed`. Key: [`POSTURE_SCORE`]. Value: `ScoreEntry`, the current one.
 /// Key: [`POSTURE_CONTROL`], control code. Value: `ControlOutcome`.
 /// Key: [`POSTURE_FRAMEWORK`], framework. Value: `FrameworkOutcome`.
 /// Key: [`POSTURE_RISK`], condition. Value: `OpenRisk`.
 /// Key: [`POSTURE_TOUCHED`], hash of a failing subject. Value: u8, the score of the worst risk that touches it.
-/// Key: [`POSTURE_CONDITION`], its key. Value: `Condition`.
-/// Key: [`POSTURE_SUMMARY_EVENT`], its key. Value: `SummaryEvent`.
+/// Key: [`POSTURE_CONDITION`], its key. Value: `Condition`. Key: [`POSTURE_SUMMARY_EVENT`], its key. Value: `SummaryEvent`.
 /// Key: [`POSTURE_SUMMARIZED`], key of a condition or risk. Value: `SummaryMark`.
-/// Key: [`POSTURE_LOSS`]. Value: `ExpectedLoss`. None if an input is unknown.
+/// Key: [`POSTURE_LOSS`]. Value: `ExpectedLoss`. None if an input is unknown. Key: [`POSTURE_ESTATE`]. Value: `EstateRecord`.
 /// Key: [`POSTURE_REFERENCES`], what it is about: 1; 2 and a risk id; 3 and a task id. Value: `Vec<ExternalReference>`.
 /// Key: [`POSTURE_DIGEST`], framework. Value: u64, what the framework was as it was assessed.
-/// Key: [`POSTURE_ESTATE`]. Value: `EstateRecord`.
 /// Key: [`POSTURE_CONTRADICTION`], what the decision is about. Value: `Contradiction`.
-/// Key: [`POSTURE_N_CONTRADICTIONS`]. Value: u32, how many of them there are. None if they were never looked for.
+/// Key: [`POSTURE_N_CONTRADICTIONS`]. Value: u32, their number. None if they were never looked for.
 pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: ClientPart::Posture };
 pub(super) const POSTURE_ASSESSED: u8 = 1;
 pub(super) const POSTURE_SCORE: u8 = 2;

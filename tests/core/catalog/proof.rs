@@ -8,7 +8,7 @@ mod needs_samples {
     use posture_core::clock::Time;
     use posture_core::engine::assess;
     use posture_core::engine::catalog::Catalog;
-    use posture_core::engine::estate::KnownEstate;
+    use posture_core::engine::estate::{EstateKind, KnownEstate, SaidWhole};
     use posture_core::engine::fact::{Facts, Observation, Profile, Verdict};
     use posture_core::engine::posture::Posture;
     use posture_core::engine::severity::Severity;
@@ -22,6 +22,9 @@ mod needs_samples {
     const N_NAMED: usize = 4;
 
     fn assessed(catalog: &Catalog, observations: &[Observation], now: Time) -> Posture {
+        let all =
+            SaidWhole { kind: EstateKind::CloudAccounts, n_known: 1, until: now.plus_days(1) };
+        let estate = KnownEstate { said_whole: vec![all], ..KnownEstate::default() };
         let facts = Facts {
             observations,
             reads: &[],
@@ -29,7 +32,7 @@ mod needs_samples {
             decisions: &[],
             subjects: &[],
             profile: &Profile::new(),
-            estate: KnownEstate::NOTHING,
+            estate: &estate,
             critical_subjects: &[],
             base_loss: None,
             now,

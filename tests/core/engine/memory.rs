@@ -163,6 +163,8 @@ fn a_log_is_replayed_to_the_same() {
     assert_eq!(without_second.failing, [1, 3]);
     let without_first = replay(&log, never, |it| *it == first).unwrap();
     assert_eq!(counted(&without_first), (9, 0, 0));
+    let twice = [&first, &second, &second, &third];
+    assert_eq!(replay(&twice, never, no_one), Some(third.clone()), "the same run came twice");
     // The first is removed by age: what it saw is remembered.
     assert_eq!(replay(&[&second, &third], never, no_one), Some(third.clone()));
     let gone = |_: &Observation, next: Time| next == day(TODAY - 1);

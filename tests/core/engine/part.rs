@@ -131,7 +131,8 @@ fn a_facet_of_platforms_is_asked_on_each_of_them() {
     world.catalog.controls[0].over = Population::Computers;
     world.catalog.controls[0].facets[0].platforms = vec!["m365".to_owned(), "google".to_owned()];
     world.profile.insert("m365".to_owned(), Usage::Used);
-    world.systems = SystemCounts { n_computers: 1, is_listed: true, ..SystemCounts::default() };
+    world.estate.systems =
+        SystemCounts { n_computers: 1, is_listed: true, ..SystemCounts::default() };
     let world = world.seen(seen(1, 0).scope("host/a").check("c2"));
     assert_eq!(of(&world).3, "\"Check\" passes. Not seen: Microsoft 365.");
     let entra = world.seen(seen(1, 0).scope("azure/1"));

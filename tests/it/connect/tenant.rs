@@ -58,6 +58,12 @@ pub fn status(folder: &Folder, client: &str, code: &str) -> String {
     all.into_iter().find(|it| it.0 == code).unwrap().1
 }
 
+/// The client's cloud accounts that are known are all.
+pub fn say_all(folder: &Folder, client: &str) {
+    let said = ["estate", "all", client, "cloud-accounts", "--note", "counted", "--by", "Ada"];
+    folder.ok(&said);
+}
+
 pub fn streams(shown: &Value) -> Vec<(String, String, String)> {
     let parts = shown["parts"].as_array().unwrap().iter();
     let all = parts.flat_map(|it| it["streams"].as_array().unwrap());

@@ -1,5 +1,6 @@
 //! What a run's observations remember of those before them, and what newer ones remember once a run comes late or is undone.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::app::intake::run::{Intake, Remembering};
@@ -29,7 +30,8 @@ pub(super) fn remember(
     let mut newest: BTreeMap<ObservedThing<'_>, &Observation> = BTreeMap::new();
     for it in known.observations.iter().filter(is_ours) {
         let kept = newest.entry(it.thing()).or_insert(it);
-        if kept.observed_at < it.observed_at {
+        let order = kept.observed_at.cmp(&it.observed_at).then_with(|| kept.worst_last(it));
+        if order == Ordering::Less {
             *kept = it;
         }
     }

@@ -1,5 +1,6 @@
 //! What an observation remembers of those before it. A subject that failed fails until it was seen to pass, or is gone.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::{CarriedSubject, Extent, Memory, N_NAMES_MAX, NamelessSubjects};
@@ -17,6 +18,14 @@ const N_LOST_MIN: u64 = 2;
 const AGREES_AFTER_S: i64 = 6 * 3_600;
 
 impl Observation {
+    /// Orders observations of one time: that of which most fails is the last one, which the next one remembers.
+    #[must_use]
+    pub fn worst_last(&self, other: &Self) -> Ordering {
+        let n_failed = |it: &Self| Counts::of(it.verdict).map_or(0, |it| it.failed);
+        let by_number = n_failed(self).cmp(&n_failed(other));
+        by_number.then_with(|| self.failing.cmp(&other.failing))
+    }
+
     /// Returns it without what it remembers of earlier ones.
     fn alone(&self) -> Self {
         let is_carried = |hash: u64| self.memory.find_carried(hash).is_some();
@@ -240,17 +249,20 @@ pub fn replay(
     is_undone: impl Fn(&Observation) -> bool,
 ) -> Option<Observation> {
     let mut before: Option<Observation> = None;
-    for (at, it) in log.iter().enumerate().filter(|it| !is_undone(it.1)) {
-        let healed = &it.memory.healed;
-        let passes = |hash: u64| healed.binary_search(&hash).is_ok();
-        let counts = |before: &Observation| {
-            before.observed_at < it.observed_at && !is_gone(before, it.observed_at)
+    let mut is_first = true;
+    for ties in log.chunk_by(|a, b| a.observed_at == b.observed_at) {
+        let after = |it: &&Observation| {
+            let healed = &it.memory.healed;
+            let passes = |hash: u64| healed.binary_search(&hash).is_ok();
+            match before.as_ref().filter(|before| !is_gone(before, it.observed_at)) {
+                Some(before) => it.alone().remembering(before, passes),
+                None if is_first => (*it).clone(),
+                None => it.alone(),
+            }
         };
-        before = Some(match before.filter(counts) {
-            Some(before) => it.alone().remembering(&before, passes),
-            None if at == 0 => (*it).clone(),
-            None => it.alone(),
-        });
+        let each = ties.iter().filter(|it| !is_undone(it)).map(after);
+        let worst = each.max_by(Observation::worst_last);
+        (before, is_first) = (worst.or(before), false);
     }
     before
 }

@@ -10,6 +10,7 @@ pub mod param;
 pub mod problem;
 pub mod reference;
 pub mod reply;
+pub mod said;
 pub mod schema;
 pub mod upload;
 pub mod view;

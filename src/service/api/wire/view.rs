@@ -9,8 +9,6 @@ use serde_json::Value;
 use super::file::FileFormat;
 use super::kind;
 use crate::app::access::mfa::MfaState;
-use crate::app::decision::estate::MemberStanding;
-use crate::app::decision::statement::{Standing, StatementKind};
 use crate::app::report::portfolio::ClientOrder;
 use crate::app::report::posture::RiskOrder;
 use crate::clock::Time;
@@ -19,15 +17,12 @@ use crate::engine::asset::{AssetStatus, AssetType};
 use crate::engine::basis::Basis;
 use crate::engine::catalog::Decider;
 use crate::engine::catalog::facet::Population;
-use crate::engine::contradiction::DecisionKind;
-use crate::engine::estate::{EstateKind, UnseenKind};
 use crate::engine::event::EventKind;
 use crate::engine::fact::Status;
 use crate::engine::framework::{self, FrameworkId, Level};
 use crate::engine::network::scan::Answers;
 use crate::engine::posture::{PartialBecause, SourceType};
 use crate::engine::severity::Severity;
-use crate::engine::subject::SubjectRuling;
 use crate::error::Error;
 use crate::paper::Language;
 use crate::store::global::key::Scope;
@@ -36,7 +31,6 @@ use crate::store::global::scan::ScanStatus;
 use crate::store::global::task::TaskStatus;
 use crate::store::global::user::Role;
 use crate::store::global::webhook::Disabling;
-use crate::store::per_client::statement::{Channel, StatedAnswer};
 
 /// What the document says of a type of the wire: an inline schema, or a named one.
 macro_rules! wire_type {
@@ -195,6 +189,8 @@ macro_rules! word {
     };
 }
 
+pub(super) use word;
+
 word!(
     /// What kind of thing an asset is.
     AssetTypeView, AssetType, "AssetType", AssetType::ALL, AssetType::as_str
@@ -222,50 +218,6 @@ word!(
     /// passes, and not all that is known was seen. `claimed`: somebody says that it is met, without evidence. Only `failing` is a
     /// risk.
     PartialBecauseView, PartialBecause, "PartialBecause", PartialBecause::ALL, PartialBecause::as_str
-);
-word!(
-    /// What exists at a client. `cloud_accounts`: accounts, subscriptions and projects of clouds. `scopes`: tenants. `computers`:
-    /// workstations, servers and virtual machines. `systems`: what has an address or a name in a network.
-    EstateKindView, EstateKind, "EstateKind", EstateKind::ALL, EstateKind::as_str
-);
-word!(
-    /// Whether a member is one that must be seen. `excluded`: it exists, and is not meant. `retired`: it is gone; once something of it
-    /// is seen again, it is `counted` again.
-    MemberStandingView, MemberStanding, "MemberState", MemberStanding::ALL, MemberStanding::as_str
-);
-word!(
-    /// What was not looked at: a `platform`, an `account` of one, further `cloud_accounts`, `devices`, `members` of which a source says
-    /// nothing, or a `facet`: something that a control requires.
-    UnseenKindView, UnseenKind, "UnseenKind", UnseenKind::ALL, UnseenKind::as_str
-);
-word!(
-    /// What a person decided that is contradicted by what was seen.
-    ContradictedDecisionView, DecisionKind, "ContradictedDecision", DecisionKind::ALL, DecisionKind::as_str
-);
-word!(
-    /// What is decided about subjects of a control. `intended`: they are meant to be so, no members of the control, and neither pass
-    /// nor fail. `accepted`: they fail, and the risk is accepted.
-    SubjectRulingView, SubjectRuling, "SubjectRuling", SubjectRuling::ALL, SubjectRuling::as_str
-);
-word!(
-    /// What a statement is about. `estate`: what exists at the client.
-    StatementKindView, StatementKind, "StatementKind", StatementKind::ALL, StatementKind::as_str
-);
-word!(
-    /// What a statement says: of a control its status, of a requirement `out_of_scope` or `attested`, of a risk `accepted`, of
-    /// a question of the profile whether the client uses it, of an import `undone`, of a kind of the estate `all`, of a member of it
-    /// `excluded` or `retired`, of subjects of a control `intended` or `accepted`.
-    StatedAnswerView, &'static str, "StatementAnswer", StatedAnswer::WORDS, std::convert::identity
-);
-word!(
-    /// How a statement arrived. `upgrade`: a release found it as the only one that was kept, or carried it over.
-    StatementChannelView, Channel, "StatementChannel", Channel::ALL, Channel::as_str
-);
-word!(
-    /// What became of a record. `in_force`: it counts. `expired`: it counted until `validUntil`. `ended`: the risk that it
-    /// accepts is closed, or became more severe than what was accepted. `superseded`, `withdrawn`, `undone`: by the record
-    /// `endedBy`. `recorded`: it is itself a withdrawal, or undoes a mistake.
-    StatementStateView, &'static str, "StatementState", Standing::WORDS, std::convert::identity
 );
 word!(
     /// `undoing`: what it stated is being undone.

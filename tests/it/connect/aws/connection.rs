@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::cloud::{Cloud, KEY_ID, ROLE, SECRET};
-use crate::connect::tenant::{ran, shown, status};
+use crate::connect::tenant::{ran, say_all, shown, status};
 use crate::harness::process::{Folder, Server};
 
 /// A folder whose configuration leads to it.
@@ -43,6 +43,7 @@ pub fn read_trusted(cloud: &Cloud) -> (Folder, Server, String, String) {
     cloud.script.trust(&id);
     folder.ok(&["connect", "sync", &id]);
     assert_eq!(shown(&folder, &id)["health"], "healthy");
+    say_all(&folder, &client);
     (folder, server, client, id)
 }
 
@@ -75,6 +76,8 @@ fn a_role_is_awaited_until_it_trusts_the_connection_and_then_decides_controls() 
     folder.ok(&["connect", "sync", &id]);
     let now = shown(&folder, &id);
     assert_eq!(now["health"], "healthy", "{now}");
+    assert_eq!(status(&folder, &client, "CLD-01"), "partial", "there may be more accounts");
+    say_all(&folder, &client);
     for code in ["CLD-01", "CLD-06", "CLD-10"] {
         assert_eq!(status(&folder, &client, code), "compliant", "{code}");
     }

@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 use tokio::time::Instant;
 
 use super::{Answers, Azure, FIRST, SECOND, control, controls_of, subscription};
-use crate::connect::tenant::{ran, shown, status};
+use crate::connect::tenant::{ran, say_all, shown, status};
 use crate::connect::vendor::{json as page, local, told};
 use crate::harness::process::{Folder, Server, wait_until};
 
@@ -228,6 +228,7 @@ pub fn read_once(azure: &Azure) -> (Folder, Server, String, String) {
     init(&folder);
     let id = folder.ok(&ADD).lines().next().unwrap().to_owned();
     ran(&folder, &id, &Value::Null);
+    say_all(&folder, &client);
     (folder, server, client, id)
 }
 

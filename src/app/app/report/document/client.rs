@@ -347,10 +347,10 @@ fn muted(language: Language, it: &Standing) -> Vec<Block> {
     );
     let intro = say!(
         language,
-        "{n} muted in the tool that sees what fails, and not among the open ones. What is muted did not pass: it counts in \
-         every score.",
-        "{n} dans l’outil qui voit l’échec, hors du nombre des risques ouverts. Ce qui est masqué n’a pas réussi\u{a0}: cela \
-         compte dans chaque pointage."
+        "{n} muted in the tool that sees what fails, or accepted subject by subject, and not among the open ones. What is muted did not \
+         pass: it counts in every score.",
+        "{n} dans l’outil qui voit l’échec, ou accepté sujet par sujet, hors du nombre des risques ouverts. Ce qui est masqué n’a pas \
+         réussi\u{a0}: cela compte dans chaque pointage."
     );
     let zone = &it.zone;
     let row = |it: &OpenRisk| {

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::reply::Null;
-use crate::api::wire::view::{ContradictedDecisionView, When};
+use crate::api::wire::said::ContradictedDecisionView;
+use crate::api::wire::view::When;
 use crate::engine::catalog::Catalog;
 use crate::engine::contradiction::{Contradiction, DecidedThing};
 

@@ -14,7 +14,8 @@ use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::param::{Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::{End, EstateKindView, MemberStandingView, UnseenKindView, When};
+use crate::api::wire::said::{EstateKindView, MemberStandingView, UnseenKindView};
+use crate::api::wire::view::{End, When};
 use crate::api::{Group, Web};
 use crate::app::assessment::estate::EstateStatement;
 use crate::app::decision::estate::{
@@ -31,8 +32,8 @@ use crate::store::{ClientSnapshot, ClientStore};
 #[serde(rename_all = "camelCase")]
 pub struct EstateView {
     kinds: Vec<EstateKindCountView>,
-    /// Platforms, tenants and cloud accounts that were seen in the last 180 days, at most 1,000, and each device that was excluded or retired.
-    /// `GET /api/assets` lists all devices.
+    /// Platforms, tenants and cloud accounts that were seen in the last 180 days, at most 1,000, and each device that was
+    /// excluded or retired. `GET /api/assets` lists all devices.
     members: Vec<EstateMemberView>,
     /// What is known and nobody looked at, that of which most depends first, at most 100.
     unseen: Vec<UnseenView>,

@@ -15,9 +15,10 @@ use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{self, Cursor, Id, Raw, Text, UpTo, limit_up_to, position, word};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, StretchReply};
-use crate::api::wire::view::{
-    StatedAnswerView, StatementChannelView, StatementKindView, StatementStateView, Uid, When,
+use crate::api::wire::said::{
+    StatedAnswerView, StatementChannelView, StatementKindView, StatementStateView,
 };
+use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::statement::{self, StatementFilter, StatementKind, StatementState};
 use crate::error::{Error, Result};

@@ -14,7 +14,8 @@ use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::param::{Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made, Null};
-use crate::api::wire::view::{End, SubjectRulingView, Uid, When};
+use crate::api::wire::said::SubjectRulingView;
+use crate::api::wire::view::{End, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::subject::{
     ControlSubjects, FailingSubject, NewSubjectDecision, SubjectDecisionState,
