@@ -268,11 +268,14 @@ impl<'a> ControlEvidence<'a, '_> {
 
     fn ruling(&self, seen: &Sum<'_>) -> Ruling<'a> {
         let valid = self.valid_attestation();
+        // A person may answer for what no source sees, as long as nothing is seen to fail.
+        let vouches = |it: &&Attestation| it.effective() == Status::Compliant;
         if let Some(it) = valid.filter(|it| it.stands_over_observations()) {
             return Ruling::Attested(it);
         }
-        if let Some(lapsed_at) = self.holding().map(|it| it.until).max() {
-            return match valid.filter(|it| lapsed_at <= it.at) {
+        if self.holding().next().is_some() {
+            return match valid.filter(|it| self.is_newer_than_lapsed(it, vouches(it))) {
+                Some(it) if vouches(&it) && seen.is_short() => Ruling::Attested(it),
                 // A valid observation counts too if it is worse: the attestation replaces only the evidence that
                 // expired.
                 Some(it) if seen.is_worse_than(it.effective()) => Ruling::Observed,
@@ -282,8 +285,6 @@ impl<'a> ControlEvidence<'a, '_> {
             };
         }
         let is_held = self.holding_attestation().is_some();
-        // A person may answer for what no source sees, as long as nothing is seen to fail.
-        let vouches = |it: &&Attestation| it.effective() == Status::Compliant;
         if seen.decides() {
             return match valid.filter(vouches) {
                 _ if is_held => Ruling::Held,
@@ -301,6 +302,15 @@ impl<'a> ControlEvidence<'a, '_> {
         } else {
             Ruling::Silent
         }
+    }
+
+    /// Everything that lapsed had done so when it was attested. A person who answers for what no source sees need not wait for
+    /// what was not seen in full.
+    fn is_newer_than_lapsed(&self, attestation: &Attestation, vouches: bool) -> bool {
+        let is_covered = |it: &EvidenceClaim<'_>| {
+            it.until <= attestation.at || vouches && !it.result.is_failing()
+        };
+        self.holding().all(|it| is_covered(&it))
     }
 
     fn valid(&self) -> impl Iterator<Item = EvidenceClaim<'a>> {

@@ -6,6 +6,7 @@ use std::thread;
 use posture::engine::fact::Status;
 use serde_json::{Value, json};
 
+use super::estate::say_all;
 use super::{GOOD, MIXED, import, read, refused_field};
 use crate::harness::{Answer, Posture, catalog, send};
 
@@ -324,6 +325,7 @@ fn facts_contradict_unused_at_once() {
     let client = posture.client("A");
     change(&posture, &client, &json!({"settings": {"profile": {"aws": "unused"}}}));
     import(&posture, &client, "", MIXED);
+    say_all(&posture, &client, "cloud_accounts");
     assert!(all_are(&statuses(&posture, &client, &["aws"]), Status::Compliant));
 }
 

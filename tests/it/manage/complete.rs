@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::controls::control;
+use super::estate::say_all;
 use super::{MIXED, ROOT_KEY, ROOT_MFA, import, told, undo};
 use crate::harness::Posture;
 
@@ -135,6 +136,7 @@ fn a_complete_file_has_what_it_observed_before_its_end() {
     let between = at(&between, "08:00:00", "07:30:00");
     assert_eq!(posture.import(&client, "complete=true", &file).status, 200);
     assert_eq!(posture.import(&client, "", &between).status, 200);
+    say_all(&posture, &client, "cloud_accounts");
     assert_eq!(control(&posture, &client, "CLD-01")["status"], "compliant");
     posture.pass_s(60);
     import(&posture, &client, "complete=true", &[(ROOT_KEY, "PASS", "critical", "root")]);

@@ -70,7 +70,7 @@ fn a_control_has_its_history() {
     assert_eq!(statements, [json!(3), json!(2), json!(1)]);
     assert_eq!(all[2]["from"], json!(attested.to_string()));
     assert_eq!(all[0]["to"], Value::Null);
-    assert_eq!(all[0]["rules"], json!(1));
+    assert_eq!(all[0]["rules"], json!(2));
     for pair in all.windows(2) {
         assert_eq!(pair[0]["from"], pair[1]["to"], "no time is left out");
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::estate::say_all;
 use super::{
     CONSOLE_MFA, Finding, GOOD, MIXED, ROOT_KEY, ROOT_MFA, all_answers, assert_same_answers,
     import, prowler, prowler_of, read, refused_field,
@@ -52,6 +53,7 @@ fn an_import_still_says_what_it_changed_when_it_is_undone() {
     let posture = Posture::start();
     let client = posture.client("A");
     import(&posture, &client, "observedAt=now", &[(ROOT_MFA, "PASS", "critical", "root")]);
+    say_all(&posture, &client, "cloud_accounts");
     posture.pass_s(60);
     let findings = [(ROOT_MFA, "FAIL", "critical", "root"), (CONSOLE_MFA, "PASS", "high", "bob")];
     let outcome = import(&posture, &client, "observedAt=now", &findings);
@@ -150,6 +152,7 @@ fn a_complete_import_makes_a_missing_check_gone() {
     let how: Vec<_> = resolved.map(|it| it["data"]["object"]["resolution"].clone()).collect();
     assert_eq!(how, [json!("gone"), json!("gone")]);
     assert_eq!(controls(&posture, &client)["CLD-02"].0, "non_compliant");
+    say_all(&posture, &client, "cloud_accounts");
     posture.pass_s(60);
     import(&posture, &client, "complete=true", &[(ROOT_KEY, "PASS", "critical", "root")]);
     assert_eq!(controls(&posture, &client)["CLD-02"].0, "compliant", "both accounts pass");

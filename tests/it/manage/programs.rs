@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::estate::say_all;
 use super::{GOOD, MIXED, import, patched, posted, read, refused_field};
 use crate::harness::{Answer, Posture, send};
 
@@ -197,6 +198,7 @@ fn clients_are_listed_by_what_is_asked_for() {
     let clients = in_order(&posture, ["delta", "Bravo", "alpha", "Charlie"]);
     import(&posture, &clients[0], "", GOOD);
     import(&posture, &clients[1], "", MIXED);
+    clients[..2].iter().for_each(|it| drop(say_all(&posture, it, "cloud_accounts")));
     for (client, industry, frameworks) in
         [(&clients[1], "Legal", json!(["SOC2"])), (&clients[3], "legal", json!(["HIPAA"]))]
     {
@@ -244,6 +246,7 @@ fn the_score_of_a_month_ago_stands_beside_the_present_one() {
     let client = posture.client("A");
     let row = || read(&posture, "/api/portfolio/scores")[0].clone();
     import(&posture, &client, "", GOOD);
+    say_all(&posture, &client, "cloud_accounts");
     let first = row()["score"]["overallScore"].clone();
     assert_eq!(row()["score30DaysAgo"], Value::Null);
     posture.pass_days(20);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::controls::control;
+use super::estate::say_all;
 use super::{Finding, prowler, read, told, undo};
 use crate::harness::Posture;
 use crate::harness::backend::Random;
@@ -55,6 +56,7 @@ fn a_narrower_run_heals_nothing_elsewhere() {
     let client = posture.client("A");
     let user = |name: &'static str, status: &'static str| (KEYS, status, "high", name);
     bring(&posture, &client, "", &[user("ann", "FAIL"), user("bob", "PASS"), user("cy", "PASS")]);
+    say_all(&posture, &client, "cloud_accounts");
     assert_eq!(standing(&posture, &client), ("partial".into(), Some(82)));
     // Another service, region or tag: Ann is not looked at.
     let answer = brought(&posture, &client, "", &[user("bob", "PASS"), user("cy", "PASS")]);
@@ -88,6 +90,7 @@ fn what_a_complete_run_lacks_is_gone_and_a_suddenly_short_one_is_asked_twice() {
         names.iter().rev().take(n).map(|it| (KEYS, status(it), "high", *it)).collect()
     };
     bring(&posture, &client, "&complete=true", &all(8));
+    say_all(&posture, &client, "cloud_accounts");
     bring(&posture, &client, "&complete=true", &all(4));
     assert_eq!(standing(&posture, &client).0, "partial", "half of them are missing");
     posture.pass_days(1);
@@ -104,6 +107,7 @@ fn what_is_muted_did_not_pass() {
     let client = posture.client("A");
     let user = |name: &'static str, status: &'static str| (KEYS, status, "high", name);
     bring(&posture, &client, "", &[user("ann", "FAIL"), user("bob", "FAIL"), user("cy", "PASS")]);
+    say_all(&posture, &client, "cloud_accounts");
     let before = standing(&posture, &client);
     assert_eq!(before.0, "non_compliant");
     bring(&posture, &client, "", &[user("ann", "MUTED"), user("bob", "MUTED"), user("cy", "PASS")]);

@@ -344,7 +344,7 @@ fn bodies_are_read_as_they_are_documented() {
             walk_conditions(&trial, &body);
         }
     }
-    assert_eq!(n_bodies, 52);
+    assert_eq!(n_bodies, 54);
     let lies = lies.into_inner();
     assert!(lies.is_empty(), "{}", lies.join("\n"));
 }

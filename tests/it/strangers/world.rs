@@ -280,7 +280,7 @@ impl World {
             "attest_control" => json!({"status": "partial", "reason": "seen", "by": "Ada"}),
             "say_estate_whole" => json!({"all": true, "reason": "counted", "by": "Ada"}),
             "decide_estate" => json!({
-                "members": ["aws/111122223333"], "decision": "excluded", "reason": "a sandbox", "by": "Ada",
+                "members": ["aws/111122223333"], "decision": "counted", "reason": "no sandbox", "by": "Ada",
             }),
             "decide_control_subjects" => subject_decision(),
             "place_hold" => json!({"reason": "a case"}),

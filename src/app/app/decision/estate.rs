@@ -104,7 +104,8 @@ pub struct NewMemberDecision {
     pub members: Vec<String>,
     /// `Counted` withdraws what was decided.
     pub standing: MemberStanding,
-    pub reason: String,
+    /// Required unless `Counted`.
+    pub reason: Option<String>,
     /// `None`: of an excluded one [`EXCLUDED_DAYS`]; a retired one stays so until it is seen again.
     pub until: Option<Time>,
     pub by: Author,
@@ -184,11 +185,10 @@ impl App {
         let now = self.clock.now();
         let NewMemberDecision { members, standing, reason, until, by } = new;
         require_number(&members)?;
-        match standing {
-            MemberStanding::Counted => require_length("reason", Some(&reason), REASON_CHARS_MAX)?,
-            MemberStanding::Excluded | MemberStanding::Retired => {
-                require_text("reason", &reason, REASON_CHARS_MAX)?;
-            }
+        let is_needed = standing != MemberStanding::Counted || reason.is_some();
+        let reason = reason.unwrap_or_default();
+        if is_needed {
+            require_text("reason", &reason, REASON_CHARS_MAX)?;
         }
         require_name("by", &by.by, BY_CHARS_MAX)?;
         until.map_or(Ok(()), |it| require_term("until", it, now))?;

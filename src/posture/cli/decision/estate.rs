@@ -176,9 +176,16 @@ fn show_estate(json: bool, answer: &Value) -> Result<()> {
     let heading = ["NOT LOOKED AT", "CONTROLS", "WHAT TO DO"];
     let none = "all that is known was looked at";
     print::list(false, print::rows(&estate["unseen"]), (none, &heading), |it| {
-        let n = print::rows(&it["controlCodes"]).len().to_string();
-        vec![print::cell(&it["what"]), n, print::cell(&it["remedy"])]
+        vec![print::cell(&it["what"]), controls(it), print::cell(&it["remedy"])]
     })
+}
+
+/// The control that something unseen keeps from being met, or how many there are.
+pub(in crate::cli) fn controls(unseen: &Value) -> String {
+    match print::rows(&unseen["controlCodes"]) {
+        [only] => print::cell(only),
+        all => all.len().to_string(),
+    }
 }
 
 /// Whether these are all, and who says so.
@@ -188,7 +195,11 @@ fn all(kind: &Value) -> String {
         return "listed by a source".to_owned();
     }
     if said.is_null() {
-        return "nobody says so".to_owned();
+        return match kind["kind"].as_str() {
+            Some("platforms") => "the profile says which are used".to_owned(),
+            Some("scopes") => "each one is asked for".to_owned(),
+            Some(_) | None => "nobody says so".to_owned(),
+        };
     }
     let until = print::given(" until ", &said["until"], print::end);
     let more = if said["counts"] == true { "" } else { "; does not count any more" };

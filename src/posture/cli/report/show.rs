@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::event::contradicted;
 use crate::cli::call::{Call, ServerSession, with_session};
+use crate::cli::decision::estate;
 use crate::cli::{client_name, print};
 use crate::clock::{Clock, Time};
 use crate::config::Config;
@@ -281,9 +282,7 @@ fn show_moves(moves: &Value) -> Result<()> {
 /// The things that nobody looked at of which most depends.
 fn show_unseen(all: &Value) -> Result<()> {
     let all = print::rows(all);
-    let row = |it: &Value| {
-        vec![print::cell(&it["what"]), print::rows(&it["controlCodes"]).len().to_string()]
-    };
+    let row = |it: &Value| vec![print::cell(&it["what"]), estate::controls(it)];
     let rows: Vec<_> = all.iter().take(N_UNSEEN_SHOWN).map(row).collect();
     if rows.is_empty() {
         return Ok(());

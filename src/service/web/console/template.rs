@@ -46,6 +46,7 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "connections",
     "control",
     "controls",
+    "estate",
     "evidence",
     "framework",
     "import",

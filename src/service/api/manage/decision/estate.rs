@@ -312,7 +312,7 @@ impl Estates {
         let new = NewMemberDecision {
             members,
             standing: decision.0,
-            reason: reason.unwrap_or_default(),
+            reason,
             until: until.map(|it| it.0.at(&web.app.time_zone_of(client.id))),
             by: author(&by, said_by)?,
         };
