@@ -124,6 +124,23 @@ fn the_first_checks_and_accounts_of_a_known_source_are_a_baseline_too() {
 }
 
 #[test]
+fn a_new_part_of_a_run_silences_nothing_of_the_others() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let check = |status: &str| json!([{ "control": "END-04", "status": status }]);
+    let fine = json!({ "observations": check("compliant") });
+    push(&posture, &client, &fine);
+    let both = json!({ "observations": check("non_compliant"), "identities": accounts(20) });
+    let told = push(&posture, &client, &both);
+    let n = |kind: &str| told.iter().filter(|it| *it == kind).count();
+    assert_eq!(n("risk_item_created"), 1, "what the accounts show is no news: {told:?}");
+    let shown = posture.events();
+    let risk = shown.iter().rfind(|it| it["type"] == "risk_item_created").unwrap();
+    let title = risk["data"]["object"]["title"].as_str().unwrap();
+    assert!(title.starts_with("Disk encryption is off"), "{risk}");
+}
+
+#[test]
 fn an_open_condition_of_a_source_says_how_it_does_now() {
     let posture = Posture::start();
     let client = posture.client("A");

@@ -46,7 +46,7 @@ impl ContradictionPlan {
         let put = found.iter().filter(|it| known.get(&it.about.key()) != Some(it));
         let n = u32::try_from(found.len()).unwrap_or(u32::MAX);
         // What a first look shows is no news, and neither is what an earlier release did not look for.
-        let is_first_look = cause.is_baseline()
+        let is_first_look = cause.is_first_read()
             || *cause == Cause::Release
             || n_before.is_none() && rows.find_assessed()?.is_some();
         let mut plan = Self {

@@ -1,6 +1,7 @@
 //! Why a client is assessed.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
 use crate::id::ImportId;
@@ -37,10 +38,9 @@ pub fn require_free_name(source: &str) -> Result<()> {
 /// Why a client is assessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A run of a source, which is new in its first run. A baseline run is the source's first read of these scopes; it
-    /// announces no changes.
-    /// A quiet run is an incidental push, which is announced only when it changes something.
-    Source { source: String, run: ImportId, is_new: bool, baseline: bool, quiet: bool },
+    /// A run of a source, which is new in its first run. A quiet run is an incidental push, which is announced only when it
+    /// changes something.
+    Source { source: String, run: ImportId, is_new: bool, first_look: FirstLook, quiet: bool },
     /// Time alone: results lapse, or a day ends.
     Lapse,
     /// What applies to the client was changed.
@@ -57,6 +57,25 @@ pub enum Cause {
     Release,
     /// What was said or imported by mistake is undone.
     Undo(Undone),
+}
+
+/// What of a run a source looks at for the first time. Nothing changed there: it is only seen now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FirstLook {
+    Nothing,
+    /// All of it: it is the first read of these scopes.
+    Run,
+    /// Its checks, or its accounts, beside what was read before.
+    Part(NewPart),
+}
+
+/// What follows from a part of a run that is read for the first time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewPart {
+    /// Codes of controls.
+    pub controls: BTreeSet<String>,
+    /// The checks are new, so that those without a control are, too.
+    pub has_checks: bool,
 }
 
 /// What is undone.
@@ -106,9 +125,15 @@ impl Cause {
         matches!(self, Self::Source { is_new: true, .. })
     }
 
-    /// Returns true if changes are not announced, because this is a source's first read.
+    /// Returns true if not all changes are announced, because a source looks at something for the first time.
     #[must_use]
     pub fn is_baseline(&self) -> bool {
-        matches!(self, Self::Source { baseline: true, .. })
+        matches!(self, Self::Source { first_look: FirstLook::Run | FirstLook::Part(_), .. })
+    }
+
+    /// Returns true if it is a source's first read of these scopes.
+    #[must_use]
+    pub fn is_first_read(&self) -> bool {
+        matches!(self, Self::Source { first_look: FirstLook::Run, .. })
     }
 }

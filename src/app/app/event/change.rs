@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::cause::Cause;
+use super::cause::{Cause, FirstLook, NewPart};
 use super::envelope::NewEvent;
 use super::posture::{
     ComplianceDriftDetected, ComplianceStatusChanged, OverallScoreBefore, ReadinessBefore,
@@ -36,8 +36,11 @@ pub fn events(
     for change in changes {
         count(&mut moved, change);
         let is_announced = match cause {
-            Cause::Source { baseline: true, .. } => {
+            Cause::Source { first_look: FirstLook::Run, .. } => {
                 matches!(change, Change::RiskCritical { .. } | Change::RiskClosed { .. })
+            }
+            Cause::Source { first_look: FirstLook::Part(part), .. } => {
+                is_told_beside(change, part, changes)
             }
             Cause::Release => is_told_of_release(change, posture),
             Cause::Source { .. }
@@ -58,6 +61,27 @@ pub fn events(
         events.push(NewEvent::new(&RiskAssessmentCompleted::of(posture, cause, &moved), now));
     }
     (moved, events)
+}
+
+/// What follows from a part of a run that is new is no news; what follows from the others is.
+fn is_told_beside(change: &Change, part: &NewPart, all: &[Change]) -> bool {
+    let is_other = |code: &str| !part.controls.contains(code);
+    match change {
+        Change::RiskCritical { .. } | Change::RiskClosed { .. } => true,
+        Change::RiskOpened { risk } => risk.control_code().map_or(!part.has_checks, is_other),
+        Change::Control { code, .. } => is_other(code),
+        Change::Row { .. }
+        | Change::Readiness { .. }
+        | Change::Drift { .. }
+        | Change::Score { .. }
+        | Change::Threshold { .. } => {
+            let moved = all.iter().filter_map(|it| {
+                let Change::Score { controls, .. } = it else { return None };
+                Some(controls)
+            });
+            moved.flatten().any(|it| is_other(it))
+        }
+    }
 }
 
 /// What other rules make of the same facts is no news about the client: its score and its readiness are told once, because

@@ -184,7 +184,7 @@ impl EventBody for SecurityScoreThresholdCrossed<'_> {
 pub struct RiskAssessmentCompleted<'a> {
     /// A source's name, or `lapse`, `scope`, `attestation`, `assets`, `catalogue`.
     pub cause: Cow<'a, str>,
-    /// The run is the source's first read of these scopes; its changes were not announced.
+    /// The run is the source's first read of these scopes, or of a part of them; what it shows for the first time was not announced.
     pub baseline: bool,
     /// It is the first run of the source.
     pub first_run: bool,

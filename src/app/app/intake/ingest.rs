@@ -12,13 +12,15 @@ use super::{apply, roster};
 use crate::app::assessment::assess;
 use crate::app::assessment::evidence;
 use crate::app::assessment::statement::{Statement, Statements};
-use crate::app::event::cause::{Cause, Undone, require_free_name};
+use crate::app::event::cause::{Cause, FirstLook, NewPart, Undone, require_free_name};
 use crate::app::intake::limit::{require_lists, require_members, require_observations};
 use crate::app::intake::list::AccountJudge;
 use crate::app::intake::roster::{ListsPlan, ScanJudge};
 use crate::app::intake::source::Run;
 use crate::app::{App, ClientLock};
 use crate::clock::Time;
+use crate::engine::catalog::Catalog;
+use crate::engine::control::controls_of;
 use crate::engine::fact::{CompleteRead, Observation, ObservedThing, SourceFacts};
 use crate::engine::identity::leaver::Leavers;
 use crate::engine::vulnerability::Exploited;
@@ -163,7 +165,6 @@ impl App {
             let origin = (source, intake.import.id);
             let seen = snapshot.read_source_facts()?;
             let known = &seen.observations;
-            let cause = cause(snapshot, &intake, is_first, known)?;
             let catalog = &subject.catalog;
             let leavers = leavers_for(snapshot, &intake)?;
             let judge = AccountJudge { rules: &rules, catalog, leavers: &leavers, now };
@@ -174,6 +175,8 @@ impl App {
                 }
                 None => ListsPlan::default(),
             };
+            let derived = (lists.observations.as_slice(), &**catalog);
+            let cause = cause(snapshot, &intake, is_first, known, derived)?;
             let scan_judge = ScanJudge { catalog, exploited: &exploited, now };
             if intake.is_undoing() {
                 roster::undo_scans(&mut lists, snapshot, origin.1, &scan_judge)?;
@@ -218,7 +221,7 @@ impl App {
     }
 }
 
-/// `is_first`: none of its scopes was read before. `known`: what was observed before it.
+/// `is_first`: none of its scopes was read before. `known`: what was observed before it. `derived`: what follows from its accounts.
 ///
 /// # Errors
 /// `Invalid` if a new source has the name of another cause.
@@ -227,6 +230,7 @@ fn cause(
     intake: &Intake,
     is_first: bool,
     known: &[Observation],
+    derived: (&[Observation], &Catalog),
 ) -> Result<Cause> {
     let Import { id, source, .. } = &intake.import;
     if intake.is_undoing() {
@@ -236,11 +240,16 @@ fn cause(
     if is_new {
         require_free_name(source)?;
     }
+    let first_look = if is_first {
+        FirstLook::Run
+    } else {
+        new_part(rows, intake, known, derived)?.map_or(FirstLook::Nothing, FirstLook::Part)
+    };
     Ok(Cause::Source {
         source: source.clone(),
         run: *id,
         is_new,
-        baseline: is_first || brings_new_part(rows, intake, known)?,
+        first_look,
         quiet: intake.run == Run::Quiet,
     })
 }
@@ -307,17 +316,28 @@ fn baseline(
     Ok(scopes.into_iter().filter(|it| !known.contains(it)).collect())
 }
 
-/// Returns true if a complete run reports checks or accounts of its scope for the first time although the source
-/// reported the scope before. Then nothing changed: it is only seen now.
-fn brings_new_part(rows: &ClientSnapshot, intake: &Intake, known: &[Observation]) -> Result<bool> {
-    let Some(lists) = intake.lists.as_ref().filter(|it| it.complete) else { return Ok(false) };
+/// Returns what follows from the checks or the accounts of a complete run that its scope reports for the first time, although the
+/// source reported the scope before. `None`: neither is new.
+fn new_part(
+    rows: &ClientSnapshot,
+    intake: &Intake,
+    known: &[Observation],
+    (derived, catalog): (&[Observation], &Catalog),
+) -> Result<Option<NewPart>> {
+    let Some(lists) = intake.lists.as_ref().filter(|it| it.complete) else { return Ok(None) };
     let (source, scope) = (intake.import.source.as_str(), lists.scope.as_str());
     let is_ours = |it: &Observation| it.source == source && it.scope == scope && !it.is_derived();
-    if intake.observations.iter().any(is_ours) && !known.iter().any(is_ours) {
-        return Ok(true);
-    }
+    let has_checks = intake.observations.iter().any(is_ours) && !known.iter().any(is_ours);
     let accounts = Roster { source, scope, part: ListKind::Identities };
-    Ok(lists.identities.is_some() && rows.find_reads(accounts)?.is_none())
+    let has_accounts = lists.identities.is_some() && rows.find_reads(accounts)?.is_none();
+    if !has_checks && !has_accounts {
+        return Ok(None);
+    }
+    let checks = intake.observations.iter().filter(|_| has_checks);
+    let of_accounts = derived.iter().filter(|_| has_accounts);
+    let indices = checks.chain(of_accounts).flat_map(|it| controls_of(catalog, it));
+    let controls = indices.map(|it| catalog.controls[it].code.clone()).collect();
+    Ok(Some(NewPart { controls, has_checks }))
 }
 
 /// Returns the scope and time of a complete read of observations that found none.
