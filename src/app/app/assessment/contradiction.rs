@@ -94,13 +94,8 @@ impl ContradictionPlan {
         rows: &ClientSnapshot,
         now: Time,
     ) -> Result<Option<ConditionPlan>> {
-        if self.opened.is_empty() && self.closed.is_empty() {
-            return Ok(conditions);
-        }
-        let mut conditions = conditions.map_or_else(|| ConditionPlan::read(rows), Ok)?;
-        self.closed.drain(..).for_each(|it| conditions.close(&it, now));
-        self.opened.drain(..).for_each(|it| conditions.open(it, self.is_announced, now));
-        Ok(Some(conditions))
+        let (closed, opened) = (std::mem::take(&mut self.closed), std::mem::take(&mut self.opened));
+        ConditionPlan::changed(conditions, rows, (closed, opened), self.is_announced, now)
     }
 
     pub fn apply(&self, batch: &mut ClientBatch<'_>) -> Result<()> {

@@ -125,12 +125,6 @@ impl Expiry {
         rows: &ClientSnapshot,
         now: Time,
     ) -> Result<Option<ConditionPlan>> {
-        if self.opened.is_empty() && self.closed.is_empty() {
-            return Ok(conditions);
-        }
-        let mut conditions = conditions.map_or_else(|| ConditionPlan::read(rows), Ok)?;
-        self.closed.iter().for_each(|it| conditions.close(it, now));
-        self.opened.into_iter().for_each(|it| conditions.open(it, true, now));
-        Ok(Some(conditions))
+        ConditionPlan::changed(conditions, rows, (self.closed, self.opened), true, now)
     }
 }

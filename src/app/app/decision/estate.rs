@@ -272,15 +272,12 @@ fn kind_state(
 ) -> KindState {
     let n_known = n_known(kind, known, record);
     let said = said.iter().find(|it| it.topic == Topic::Whole(kind));
-    let counts = |it: &EstateStatement| {
-        let is_of_now = matches!(it.content.answer, StatedAnswer::Whole(n) if n_known <= n);
-        is_of_now && it.content.until.is_none_or(|end| now < end)
-    };
+    let mut of_kind = known.said_whole.iter().filter(|it| it.kind == kind);
     KindState {
         kind,
         n_known,
         is_listed: kind.is_of_devices() && known.systems.is_listed,
-        is_said_whole: said.is_some_and(counts),
+        is_said_whole: of_kind.any(|it| it.holds(n_known, now)),
         said: said.cloned(),
     }
 }

@@ -44,6 +44,27 @@ impl ConditionPlan {
         Ok(Self { known, n_open, changed: BTreeSet::new(), changes })
     }
 
+    /// Returns the conditions of a run with these closed and opened. They are read only if something changes.
+    pub fn changed(
+        conditions: Option<Self>,
+        rows: &ClientSnapshot,
+        (closed, opened): (Vec<String>, Vec<NewEvent>),
+        is_announced: bool,
+        now: Time,
+    ) -> Result<Option<Self>> {
+        if closed.is_empty() && opened.is_empty() {
+            return Ok(conditions);
+        }
+        let mut conditions = conditions.map_or_else(|| Self::read(rows), Ok)?;
+        for it in closed {
+            conditions.close(&it, now);
+        }
+        for it in opened {
+            conditions.open(it, is_announced, now);
+        }
+        Ok(Some(conditions))
+    }
+
     /// Opens the event's condition, unless it is open already. Announces it if `is_announced`.
     pub fn open(&mut self, event: NewEvent, is_announced: bool, now: Time) {
         let Some(condition) = event.condition(self.known.get(event.key()), now) else { return };

@@ -107,6 +107,14 @@ pub struct SaidWhole {
     pub until: Time,
 }
 
+impl SaidWhole {
+    /// Returns true if it still counts. `n_known`: how many are known now.
+    #[must_use]
+    pub fn holds(&self, n_known: u32, now: Time) -> bool {
+        now < self.until && n_known <= self.n_known
+    }
+}
+
 /// A person takes a member out of what must be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberDecision {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::current::Current;
 use crate::clock::Time;
 use crate::engine::catalog::facet::Population;
-use crate::engine::estate::{EstateKind, EstateMember, MemberDecision, N_MEMBERS_MAX, SaidWhole};
+use crate::engine::estate::{EstateKind, EstateMember, MemberDecision, N_MEMBERS_MAX};
 use crate::engine::fact::{Facts, Observation, Usage};
 use crate::engine::horizon::Horizon;
 
@@ -260,10 +260,10 @@ impl<'a> Estate<'a> {
             EstateKind::CloudAccounts => sights.n_cloud_accounts(),
             EstateKind::Platforms | EstateKind::Scopes => 0,
         };
-        for SaidWhole { kind, n_known: n_then, until } in &facts.estate.said_whole {
-            horizon.see(*until);
-            if !horizon.is_past(*until) && n_known(*kind) <= *n_then {
-                estate.whole.insert(*kind);
+        for said in &facts.estate.said_whole {
+            horizon.see(said.until);
+            if said.holds(n_known(said.kind), facts.now) {
+                estate.whole.insert(said.kind);
             }
         }
         let used = facts.profile.iter().filter(|(_, it)| **it == Usage::Used);
