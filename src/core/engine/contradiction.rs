@@ -4,7 +4,9 @@ use bincode::{Decode, Encode};
 
 use super::evidence::current::EvidenceClaim;
 use super::evidence::estate::Estate;
+use super::evidence::stated::is_said;
 use super::fact::{Attestation, Profile, RowDecision, Status, UNUSED_DAYS, Usage};
+use super::finding;
 use super::framework::FrameworkId;
 use super::horizon::Horizon;
 use crate::clock::Time;
@@ -134,6 +136,13 @@ impl<'a> Hidden<'a> {
         (!failing.is_empty()).then_some(Self { by, failing })
     }
 
+    /// Says what fails all the same.
+    pub(super) fn says(&self) -> String {
+        let n: u64 = self.failing.iter().map(|it| it.result.failed).sum();
+        let (by, places) = (&self.by.by, finding::places(&self.failing));
+        format!(" {n} fail all the same ({places}), which {by} overrides.")
+    }
+
     pub(super) fn contradiction(&self, code: &str) -> Contradiction {
         let by = self.by;
         let kind = match by.status {
@@ -154,10 +163,10 @@ impl<'a> Hidden<'a> {
     }
 }
 
-/// Returns true if it fails, and was not out of date when the decision was made. Time alone ends no contradiction: what failed
+/// Returns true if a source saw it fail, and that was not out of date when the decision was made. Time alone ends no contradiction: what failed
 /// fails until it was seen to pass.
 fn is_failing_after(claim: &EvidenceClaim<'_>, decided_at: Time) -> bool {
-    claim.result.is_failing() && decided_at < claim.until
+    claim.result.is_failing() && decided_at < claim.until && !is_said(claim.current.worst)
 }
 
 /// The code of a control, and what was seen failing of it.

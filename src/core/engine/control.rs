@@ -10,6 +10,7 @@ use super::evidence::estate::Estate;
 use super::evidence::fraction::Share;
 use super::evidence::part::Parts;
 use super::evidence::share::{Sum, stated_score};
+use super::evidence::stated::{self, BareParts, StatedPart};
 use super::evidence::subject::{self, SubjectRulings};
 use super::fact::{Attestation, Facts, Observation, Status, Subject, UNUSED_DAYS};
 use super::finding;
@@ -104,6 +105,9 @@ struct ControlEvidence<'a, 'e> {
     platforms: Platforms,
     /// How many subjects failed of checks of which nothing is left.
     n_silenced: u64,
+    bare: BareParts<'a>,
+    /// What people stand over who answer for a part.
+    overruled: Option<Hidden<'a>>,
     estate: &'e Estate<'a>,
     now: Time,
 }
@@ -112,6 +116,8 @@ struct ControlEvidence<'a, 'e> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ruling<'a> {
     Attested(&'a Attestation),
+    /// Nobody saw anything, and a person calls a part met, without evidence.
+    Claimed(&'a StatedPart),
     Observed,
     Unused,
     /// Evidence of a result other than full compliance expired, and no newer evidence replaced it. Time alone does not
@@ -129,8 +135,9 @@ pub(super) fn assess<'a>(
     estate: &Estate<'a>,
     horizon: &mut Horizon,
 ) -> (Vec<AssessedControl<'a>>, Vec<&'a Current<'a>>) {
-    let Claims { by_control, silenced, unmapped } =
-        claim::by_control(catalog, (current, rulings), facts.now);
+    let Claims { by_control, silenced, unmapped, mut overruled } =
+        claim::by_control(catalog, (current, rulings), facts.parts, facts.now);
+    facts.parts.iter().filter_map(|it| it.said.until).for_each(|it| horizon.see(it));
     let attestations = statement::newest(facts.attestations, horizon);
     let all = catalog.controls.iter().zip(by_control).enumerate();
     let controls = all.map(|(index, (control, claims))| {
@@ -143,6 +150,8 @@ pub(super) fn assess<'a>(
             attestation: attestations.get(control.code.as_str()).copied(),
             platforms: Platforms::of(control, facts.profile, estate, horizon),
             n_silenced: silenced.iter().filter(|it| it.0 == index).map(|it| it.1).sum(),
+            bare: BareParts::of(control, facts.parts, facts.now),
+            overruled: overruled.extract_if(.., |it| it.0 == index).next().map(|it| it.1),
             estate,
             now: facts.now,
         };
@@ -152,19 +161,25 @@ pub(super) fn assess<'a>(
 }
 
 impl<'a> ControlEvidence<'a, '_> {
-    fn assess(&self) -> AssessedControl<'a> {
-        let parts = Parts::of(self.control, self.valid(), self.estate);
+    fn assess(mut self) -> AssessedControl<'a> {
+        let overruled = self.overruled.take();
+        let parts = Parts::of(self.control, self.valid(), (self.estate, &self.bare));
         let seen = Sum::of(self.valid()).of_parts(parts, self.control.any_facets());
         let ruling = self.ruling(&seen);
-        let has_evidence = self.valid_attestation().is_some() || !seen.tallies.is_empty();
+        let has_evidence = self.valid_attestation().is_some()
+            || self.bare.newest().is_some()
+            || !seen.tallies.is_empty();
         let mut outcome = self.outcome(ruling, &seen);
         let failed_before = || self.holding().any(|it| it.result.is_failing());
         let is_overridden = matches!(ruling, Ruling::Attested(it) if it.overrides)
             && outcome.status == Status::Compliant
             && (seen.is_failing() || failed_before());
         let n_intended = self.n_intended();
-        let is_overridden = is_overridden || self.is_meant_so(n_intended, &outcome);
+        let is_overridden = is_overridden
+            || self.is_meant_so(n_intended, &outcome)
+            || overruled.is_some() && !outcome.is_failing();
         outcome.findings = subject::with_decided(outcome.findings, n_intended, self.n_accepted());
+        outcome.findings.iter_mut().zip(&overruled).for_each(|(text, it)| *text += &it.says());
         let is_fixed = !outcome.is_failing() && !is_overridden && self.is_fixed(ruling);
         let last_evidence_at = self.last_at(|_| true);
         let last_told_at = self.last_at(|it| ruling == Ruling::Observed || !it.is_thin());
@@ -173,8 +188,12 @@ impl<'a> ControlEvidence<'a, '_> {
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
         let ground = self.ground(ruling);
         let hidden = match ruling {
-            Ruling::Attested(it) => Hidden::of(it, &self.claims),
-            Ruling::Observed | Ruling::Unused | Ruling::Held | Ruling::Silent => None,
+            Ruling::Attested(it) => Hidden::of(it, &self.claims).or(overruled),
+            Ruling::Claimed(_)
+            | Ruling::Observed
+            | Ruling::Unused
+            | Ruling::Held
+            | Ruling::Silent => overruled,
         };
         AssessedControl {
             outcome,
@@ -199,10 +218,10 @@ impl<'a> ControlEvidence<'a, '_> {
         match ruling {
             Ruling::Attested(_) | Ruling::Unused => Vec::new(),
             Ruling::Observed if outcome.status == Status::Compliant => Vec::new(),
-            Ruling::Silent | Ruling::Held if seen.parts.is_whole() => {
+            Ruling::Silent | Ruling::Held | Ruling::Claimed(_) if seen.parts.is_whole() => {
                 Parts::of_platforms(self.control, self.estate).unseen().collect()
             }
-            Ruling::Observed | Ruling::Silent | Ruling::Held => {
+            Ruling::Observed | Ruling::Silent | Ruling::Held | Ruling::Claimed(_) => {
                 let of_tallies = seen.tallies.iter().filter(|it| it.unseen != 0);
                 let over = self.control.over.as_str();
                 let of_tallies = of_tallies.map(|it| {
@@ -216,11 +235,9 @@ impl<'a> ControlEvidence<'a, '_> {
 
     fn ground(&self, ruling: Ruling<'a>) -> Ground {
         Ground::of(match ruling {
-            Ruling::Observed => {
-                return Ground::observed(self.valid().map(|it| it.place().0));
-            }
+            Ruling::Observed => return stated::ground(self.valid()),
             Ruling::Attested(Attestation { evidence: Some(_), .. }) => Basis::AttestedWithEvidence,
-            Ruling::Attested(_) => Basis::Attested,
+            Ruling::Attested(_) | Ruling::Claimed(_) => Basis::Attested,
             Ruling::Unused => Basis::Profile,
             Ruling::Held => Basis::Lapsed,
             Ruling::Silent => Basis::Nothing,
@@ -239,7 +256,7 @@ impl<'a> ControlEvidence<'a, '_> {
                     })
             }
             Ruling::Silent => self.replaces_failure(),
-            Ruling::Unused | Ruling::Held => false,
+            Ruling::Unused | Ruling::Held | Ruling::Claimed(_) => false,
         }
     }
 
@@ -300,7 +317,7 @@ impl<'a> ControlEvidence<'a, '_> {
         } else if is_held || (self.platforms == Platforms::Lapsed && seen.tallies.is_empty()) {
             Ruling::Held
         } else {
-            Ruling::Silent
+            self.bare.newest().map_or(Ruling::Silent, Ruling::Claimed)
         }
     }
 
@@ -364,7 +381,9 @@ impl<'a> ControlEvidence<'a, '_> {
 
     fn outcome(&self, ruling: Ruling<'a>, seen: &Sum<'a>) -> ControlOutcome {
         let (status, score, assessed_at) = match ruling {
-            Ruling::Attested(it) => (it.effective(), stated_score(it.effective()), Some(it.at)),
+            Ruling::Attested(it) | Ruling::Claimed(StatedPart { said: it, .. }) => {
+                (it.effective(), stated_score(it.effective()), Some(it.at))
+            }
             Ruling::Observed => {
                 let newest = self.valid().map(|it| it.current.worst.observed_at).max();
                 (seen.status, Some(seen.score()), newest)
@@ -377,6 +396,7 @@ impl<'a> ControlEvidence<'a, '_> {
                 Some(finding::over_observations(it, seen))
             }
             Ruling::Attested(it) => Some(finding::attested(it)),
+            Ruling::Claimed(it) => Some(finding::claimed(self.control, it)),
             Ruling::Observed => Some(finding::observed(seen)),
             Ruling::Unused => Some(statement::unused(&self.control.platforms)),
             Ruling::Held => Some(self.held_finding()),
@@ -399,7 +419,7 @@ impl<'a> ControlEvidence<'a, '_> {
     /// Returns when the deciding evidence expires. `None`: unknown, or never.
     fn decided_until(&self, ruling: Ruling<'a>) -> Option<Time> {
         match (ruling, self.platforms) {
-            (Ruling::Attested(it), _) => it.until,
+            (Ruling::Attested(it) | Ruling::Claimed(StatedPart { said: it, .. }), _) => it.until,
             (Ruling::Observed, _) => self.valid().map(|it| it.until).min(),
             (Ruling::Unused, Platforms::UnusedSince(said)) => Some(said.plus_days(UNUSED_DAYS)),
             (Ruling::Unused | Ruling::Held | Ruling::Silent, _) => None,
@@ -427,7 +447,7 @@ impl<'a> ControlEvidence<'a, '_> {
         let stated = match ruling {
             Ruling::Attested(it) => Some(it),
             Ruling::Held => self.holding_attestation().map(|(it, _)| it),
-            Ruling::Observed | Ruling::Unused | Ruling::Silent => None,
+            Ruling::Claimed(_) | Ruling::Observed | Ruling::Unused | Ruling::Silent => None,
         };
         // That it is met, without evidence, is no problem.
         let stated =
@@ -461,6 +481,8 @@ impl<'a> ControlEvidence<'a, '_> {
 fn why_partial(ruling: Ruling<'_>, seen: &Sum<'_>) -> PartialBecause {
     match ruling {
         Ruling::Attested(it) if it.status == Status::Compliant => PartialBecause::Claimed,
+        Ruling::Claimed(_) => PartialBecause::Claimed,
+        Ruling::Observed if seen.is_claimed() => PartialBecause::Claimed,
         Ruling::Observed if !seen.is_failing() => PartialBecause::Unseen,
         Ruling::Attested(_) | Ruling::Observed | Ruling::Unused | Ruling::Held | Ruling::Silent => {
             PartialBecause::Failing

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bincode::{Decode, Encode};
 
+use super::StatedPart;
 use super::estate::KnownEstate;
 use super::framework::FrameworkId;
 use super::memory::Memory;
@@ -427,6 +428,8 @@ pub struct Facts<'a> {
     pub reads: &'a [CompleteRead],
     /// In any order; the newest of each control counts.
     pub attestations: &'a [Attestation],
+    /// In any order; one of each part counts.
+    pub parts: &'a [StatedPart],
     /// In any order; the newest of each row counts.
     pub decisions: &'a [RowDecision],
     /// In any order; the newest about each subject of a control counts.
@@ -448,6 +451,7 @@ impl<'a> Facts<'a> {
             observations: &[],
             reads: &[],
             attestations: &[],
+            parts: &[],
             decisions: &[],
             subjects: &[],
             profile,

@@ -5,8 +5,10 @@ mod place;
 use std::fmt::{self, Write};
 
 use self::place::Places;
+use super::catalog::Control;
 use super::evidence::current::EvidenceClaim;
 use super::evidence::share::{ShareCounts, Sum};
+use super::evidence::stated::StatedPart;
 use super::fact::{
     Attestation, DERIVED_CHECK, FINDINGS_CHARS_MAX, MUTED_NOTE, N_NAMED_MAX, Observation, Status,
     Subject, UNNAMED_CHECK, Verdict,
@@ -72,6 +74,11 @@ pub(super) fn attested(attestation: &Attestation) -> String {
     let without = if is_bare { ", without evidence" } else { "" };
     let (by, at, reason) = (&attestation.by, Day(attestation.at), attestation.reason.trim());
     format!("{verb} by {by} on {at}{without}: {reason}")
+}
+
+/// Describes what a person says about a part, without evidence, while nobody saw anything of the control.
+pub(super) fn claimed(control: &Control, it: &StatedPart) -> String {
+    format!("{}: {}", it.part.name(control), lower(&attested(&it.said)))
 }
 
 /// Describes an attestation that stands over what was seen, and what was seen all the same.

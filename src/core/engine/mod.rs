@@ -31,7 +31,9 @@ mod statement;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+pub use self::evidence::stated::{ControlPart, StatedPart};
 pub use self::evidence::subject::{covers, known_failing};
+pub use self::statement::platform_name;
 use catalog::Catalog;
 use estate::{N_UNSEEN_MAX, Unseen, UnseenKind};
 use evidence::estate::{Estate, Left, Sights};
@@ -47,7 +49,8 @@ pub const RULES_VERSION: u16 = 2;
 #[must_use]
 pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     let mut horizon = Horizon::after(facts.now);
-    let sorted = evidence::current::sorted(facts);
+    let said = evidence::stated::observations(catalog, facts.parts);
+    let sorted = evidence::current::sorted(facts, &said);
     let mut current = evidence::current::of_each_key(&sorted, facts);
     let sights = Sights::of(&current, &mut horizon);
     let left = Left::of(facts, &sights, &mut horizon);

@@ -35,7 +35,8 @@ const UNDONE: [(&str, &str); 5] = [
 ];
 
 /// What people call a platform.
-pub(super) fn platform_name(platform: &str) -> &str {
+#[must_use]
+pub fn platform_name(platform: &str) -> &str {
     PLATFORMS.iter().find(|it| it.0 == platform).map_or(platform, |it| it.1)
 }
 

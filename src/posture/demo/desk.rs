@@ -14,6 +14,7 @@ use crate::app::decision::risk::{NewAcceptance, RiskChange};
 use crate::app::decision::task::{NewTask, TITLE_CHARS_MAX, TaskChange};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
+use crate::engine::ControlPart;
 use crate::engine::catalog::{Catalog, Control};
 use crate::engine::estate::EstateKind;
 use crate::engine::fact::Status;
@@ -102,6 +103,7 @@ impl Desk<'_> {
 
     fn attestation(&self, reason: &str, evidence_id: Option<EvidenceId>) -> NewAttestation {
         NewAttestation {
+            part: ControlPart::default(),
             status: Status::Compliant,
             reason: reason.to_owned(),
             evidence: None,

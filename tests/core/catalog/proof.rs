@@ -29,6 +29,7 @@ mod needs_samples {
             observations,
             reads: &[],
             attestations: &[],
+            parts: &[],
             decisions: &[],
             subjects: &[],
             profile: &Profile::new(),

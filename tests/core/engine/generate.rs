@@ -10,6 +10,7 @@ use posture_core::engine::framework::{
     ControlRole, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
 };
 use posture_core::engine::severity::Severity;
+use posture_core::engine::{ControlPart, StatedPart};
 use posture_core::id::ImportId;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -162,6 +163,21 @@ fn any_attestation(n_controls: usize) -> impl Strategy<Value = Attestation> {
     )
 }
 
+/// What a person says of a part. Some controls do not have the facet.
+pub(super) fn any_part(n_controls: usize) -> impl Strategy<Value = StatedPart> {
+    let facet = prop::option::of(select(vec!["f0", "f1"]));
+    let platform = prop::option::of(select(vec!["p", "q"]));
+    (any_attestation(n_controls), facet, platform).prop_filter_map(
+        "all of a control",
+        |(said, facet, platform)| {
+            let (facet, platform) = (facet.map(str::to_owned), platform.map(str::to_owned));
+            let part = ControlPart { facet, platform, scope: None };
+            let is_one = !part.is_whole() && said.status != Status::NotApplicable;
+            is_one.then_some(StatedPart { part, said })
+        },
+    )
+}
+
 fn any_decision() -> impl Strategy<Value = RowDecision> {
     let evidence = "doc".to_owned();
     let kinds = vec![RowDecisionKind::OutOfScope, RowDecisionKind::Attested { evidence }];
@@ -202,7 +218,12 @@ fn any_ground(controls: Vec<Control>) -> impl Strategy<Value = World> {
     let mapped = vec(mapped, CHECKS.len() - 1);
     let attestations = vec(any_attestation(n), 0..4);
     let critical = subsequence(vec![2, 3, 4_u64], 0..=1);
-    let said = (attestations, vec(any_decision(), 0..3), any_profile(), critical);
+    let parts = vec(any_part(n), 0..3).prop_map(|mut all| {
+        all.sort_by(|a, b| (&a.said.control, &a.part).cmp(&(&b.said.control, &b.part)));
+        all.dedup_by(|a, b| (&a.said.control, &a.part) == (&b.said.control, &b.part));
+        all
+    });
+    let said = (attestations, vec(any_decision(), 0..3), any_profile(), critical, parts);
     (frameworks, mapped, said).prop_map(move |(frameworks, mapped, said)| {
         let mut world = World::new(controls.clone()).on(NOW);
         for ((id, rule), rows) in RULES.into_iter().zip(frameworks) {
@@ -214,7 +235,7 @@ fn any_ground(controls: Vec<Control>) -> impl Strategy<Value = World> {
                 world.show(check, control, all.without(all.without(shown)));
             }
         }
-        (world.attestations, world.decisions, world.profile, world.critical) = said;
+        (world.attestations, world.decisions, world.profile, world.critical, world.parts) = said;
         world.base_loss = Some(BASE_LOSS);
         world
     })

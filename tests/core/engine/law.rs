@@ -129,6 +129,7 @@ fn without_lapse(mut world: World) -> World {
     world.catalog.controls.iter_mut().for_each(|it| it.max_age_days = u16::MAX);
     world.observations.iter_mut().for_each(|it| it.valid_until = None);
     world.attestations.iter_mut().for_each(|it| it.until = None);
+    world.parts.iter_mut().for_each(|it| it.said.until = None);
     world
 }
 
@@ -153,8 +154,10 @@ fn is_vouched_for(world: &World, index: usize) -> bool {
     let mut observations = world.observations.iter().filter(speaks);
     let mut attestations =
         world.attestations.iter().filter(|it| it.control == world.catalog.controls[index].code);
+    let of_parts = world.parts.iter().map(|it| &it.said);
+    let of_parts = of_parts.filter(|it| it.control == world.catalog.controls[index].code);
     observations.any(|it| passes(it) && valid(it))
-        || attestations.any(|it| {
+        || attestations.by_ref().chain(of_parts).any(|it| {
             let valid = it.until.is_none_or(|until| world.now < until);
             it.status == Status::Compliant && it.evidence.is_some() && valid
         })
@@ -181,6 +184,7 @@ proptest! {
         other.observations.rotate_left(seed.index(n) % n);
         other.reads.reverse();
         other.attestations.reverse();
+        other.parts.reverse();
         other.decisions.reverse();
         prop_assert_eq!(world.assess(), other.assess());
     }
@@ -238,11 +242,13 @@ proptest! {
         let (mut world, later) = (world, day(NOW + days));
         // A person's word that ends uncovers what was seen to fail, and one that was covered comes
         // to count.
-        world.attestations.retain(|it| {
+        let stays = |it: &Attestation| {
             let stays = it.until.is_none_or(|it| it <= world.now || later < it);
             let is_good = it.status == Status::Compliant && it.evidence.is_some();
             stays && (it.overrides || is_good || it.status == Status::NotApplicable)
-        });
+        };
+        world.attestations.retain(stays);
+        world.parts.retain(|it| stays(&it.said));
         for usage in world.profile.values_mut() {
             match usage {
                 Usage::Unused { until, .. } if world.now < *until && *until <= later => {
@@ -264,6 +270,7 @@ proptest! {
         let mut world = world;
         // An observation may well end what a person said.
         world.attestations.clear();
+        world.parts.clear();
         world.profile.clear();
         let other = Observation { verdict: Verdict::Counted { passed, failed: 0 }, ..other };
         prop_assume!(world.observations.iter().all(|it| key(it) != key(&other)));

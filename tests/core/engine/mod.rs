@@ -11,6 +11,7 @@ mod memory;
 mod part;
 mod risk;
 mod rule;
+mod stated;
 mod subject;
 mod word;
 mod world;

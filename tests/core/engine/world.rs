@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use posture_core::clock::Time;
-use posture_core::engine::assess;
 use posture_core::engine::catalog::facet::{Facet, FacetSet, Population};
 use posture_core::engine::catalog::{Catalog, Category, CheckLink, Control, Tool};
 use posture_core::engine::estate::KnownEstate;
@@ -18,6 +17,7 @@ use posture_core::engine::memory::Memory;
 use posture_core::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, RowOutcome};
 use posture_core::engine::severity::Severity;
 use posture_core::engine::subject::SubjectDecision;
+use posture_core::engine::{StatedPart, assess};
 use posture_core::id::ImportId;
 
 /// The day on which tests happen, unless they say otherwise.
@@ -34,6 +34,7 @@ pub(crate) struct World {
     pub(crate) observations: Vec<Observation>,
     pub(crate) reads: Vec<CompleteRead>,
     pub(crate) attestations: Vec<Attestation>,
+    pub(crate) parts: Vec<StatedPart>,
     pub(crate) decisions: Vec<RowDecision>,
     pub(crate) subjects: Vec<SubjectDecision>,
     pub(crate) profile: Profile,
@@ -50,6 +51,7 @@ impl World {
             observations: Vec::new(),
             reads: Vec::new(),
             attestations: Vec::new(),
+            parts: Vec::new(),
             decisions: Vec::new(),
             subjects: Vec::new(),
             profile: Profile::new(),
@@ -153,6 +155,7 @@ impl World {
                 observations: &self.observations,
                 reads: &self.reads,
                 attestations: &self.attestations,
+                parts: &self.parts,
                 decisions: &self.decisions,
                 subjects: &self.subjects,
                 profile: &self.profile,

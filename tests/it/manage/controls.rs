@@ -77,7 +77,7 @@ fn every_control_is_listed_with_what_it_came_to() {
             "requires": control.requires,
             "category": catalog.categories[control.category].name,
             "severity": control.severity.as_str(), "decidedBy": decided_by,
-            "status": "not_assessed", "partialBecause": null, "score": null, "findings": null, "remediation": null,
+            "status": "not_assessed", "partialBecause": null, "parts": [], "score": null, "findings": null, "remediation": null,
             "assessedAt": null, "validUntil": null, "attestation": null, "evidenceCount": 0,
         });
         assert_eq!(*shown, expected);

@@ -38,6 +38,7 @@ mod order;
 mod orphans;
 mod oscal;
 mod own_frameworks;
+mod parts;
 mod plain_clients;
 mod portfolio;
 mod portfolio_documents;

@@ -61,7 +61,7 @@ fn both_texts_about_a_control_are_there_with_who_and_when() {
     assert_eq!(
         all[2],
         json!({
-            "number": 1, "kind": "control", "subject": "GOV-14", "frameworkId": null,
+            "number": 1, "kind": "control", "subject": "GOV-14", "frameworkId": null, "part": null,
             "answer": "compliant", "withdraws": null, "undoes": null, "supersedes": null,
             "reason": "seen by me", "evidence": "dms://14", "evidenceId": null,
             "evidenceSha256": null, "override": false, "validFrom": first.to_string(),

@@ -259,6 +259,7 @@ pub fn plan(
             observations: &seen.observations,
             reads: &seen.reads,
             attestations: &attestations,
+            parts: &statements.stated_parts(&subject.catalog, now),
             decisions: &statements.decisions,
             subjects: &statements.subject_decisions(),
             profile: &subject.profile,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::part::AttestedPart;
 use super::statement::Statements;
 use super::subject::AssessmentInput;
 use crate::app::event::condition::ConditionPlan;
@@ -47,6 +48,17 @@ impl Term {
         let control_code = Some(it.control.as_str());
         let body = EvidenceExpiring { control_code, ..EvidenceExpiring::blank(ATTESTATION, title) };
         Some(Self::of(body, &it.control, it.at, it.until?))
+    }
+
+    /// The same of a part of a control.
+    fn of_part(it: &AttestedPart, catalog: &Catalog) -> Option<Self> {
+        let Attestation { control: code, at, until, .. } = &it.attested.attestation;
+        let control = &catalog.controls[catalog.find_control(code)?];
+        let title = format!("{}: {}", control.title, it.part.name(control));
+        let control_code = Some(code.as_str());
+        let body =
+            EvidenceExpiring { control_code, ..EvidenceExpiring::blank(ATTESTATION, &title) };
+        Some(Self::of(body, &format!("{code}/{}", it.part), *at, (*until)?))
     }
 
     /// Also `None` for a requirement that is no longer in the catalog.
@@ -100,9 +112,10 @@ impl Expiry {
         let evidence = statements.evidence.iter().filter_map(Term::of_evidence);
         let attested = statements.attested.iter();
         let attested = attested.filter_map(|it| Term::of_attestation(&it.attestation, catalog));
+        let of_parts = statements.parts.iter().filter_map(|it| Term::of_part(it, catalog));
         let decided = statements.decisions.iter();
         let decided = decided.filter_map(|it| Term::of_decision(it, catalog));
-        let terms: Vec<Term> = evidence.chain(attested).chain(decided).collect();
+        let terms: Vec<Term> = evidence.chain(attested).chain(of_parts).chain(decided).collect();
         let warned_at = |it: &Term| it.warned_at(subject.evidence_warning_days);
         let moments = terms.iter().flat_map(|it| [warned_at(it), it.end]);
         let next = moments.filter(|it| now < *it).min();

@@ -289,15 +289,19 @@ pub(in crate::app) fn of_subjects(it: &SubjectStatement) -> Content {
 
 /// Returns the attestation that a record holds. `None`: it holds something else.
 pub(in crate::app) fn attested_of(record: &StatementRecord) -> Option<Attested> {
-    let (Topic::Control(control), Some(content)) = (&record.topic, record.content()) else {
-        return None;
-    };
+    let Topic::Control(control) = &record.topic else { return None };
+    attested_as(control, record)
+}
+
+/// Returns what a record says of a control. `None`: it holds something else.
+pub(in crate::app) fn attested_as(control: &str, record: &StatementRecord) -> Option<Attested> {
+    let content = record.content()?;
     let StatedAnswer::Status(status) = content.answer else { return None };
     let evidence = content.evidence.as_ref();
     let evidence_id = evidence.and_then(|it| it.id);
     let written = evidence.filter(|_| evidence_id.is_none());
     let attestation = Attestation {
-        control: control.clone(),
+        control: control.to_owned(),
         status,
         reason: record.reason.clone(),
         evidence: written.map(|it| it.reference.clone()),
@@ -343,6 +347,10 @@ pub(in crate::app) fn wording(catalog: &Catalog, topic: &Topic) -> Option<String
             let control = catalog.get_control(code).ok()?;
             let asked = control.question.as_ref().unwrap_or(&control.requires);
             Some(format!("{}\n{asked}", control.title))
+        }
+        Topic::Part { control: code, part } => {
+            let about = wording(catalog, &Topic::Control(code.clone()))?;
+            Some(format!("{about}\n{}", part.name(catalog.get_control(code).ok()?)))
         }
         Topic::Requirement { framework, reference } => {
             let framework = catalog.find_framework(*framework)?;

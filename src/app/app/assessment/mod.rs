@@ -9,6 +9,7 @@ pub mod evidence;
 pub mod expiry;
 pub mod log;
 pub mod overdue;
+pub mod part;
 pub mod risk;
 pub mod span;
 pub mod statement;

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::app::assessment::estate::{EstateEntry, EstateStatement};
 use crate::app::assessment::log::{self, Entry};
+use crate::app::assessment::part::AttestedPart;
 use crate::app::input::require_future;
 use crate::clock::Time;
+use crate::engine::StatedPart;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Attestation, RowDecision, subject_hash};
 use crate::engine::subject::{DecidedSubjects, SubjectDecision};
@@ -30,6 +32,7 @@ pub const TERM_DAYS_MAX: i64 = 3 * 365 + 1;
 #[derive(Clone, Debug)]
 pub struct Statements {
     pub attested: Vec<Attested>,
+    pub parts: Vec<AttestedPart>,
     pub decisions: Vec<RowDecision>,
     /// Those that have not ended. Empty where only the others are read.
     pub subjects: Vec<SubjectStatement>,
@@ -44,6 +47,7 @@ pub struct Statements {
 #[derive(Clone, Debug)]
 pub(in crate::app) enum Statement {
     Attest(Attested, Author),
+    AttestPart(AttestedPart, Author),
     Decide(RowDecision, Author),
     Say(Vec<EstateEntry>),
     DecideSubjects(SubjectStatement, Author),
@@ -73,6 +77,7 @@ impl Statements {
     pub fn read(rows: &ClientSnapshot, catalog: &Catalog) -> Result<Self> {
         let stored = Self {
             attested: rows.list_attested()?,
+            parts: rows.list_standing_of_parts()?.iter().filter_map(AttestedPart::of).collect(),
             decisions: rows.list_row_decisions()?,
             subjects: Vec::new(),
             evidence: rows.list_evidence()?,
@@ -148,6 +153,16 @@ impl Statements {
         self.attested.iter().map(with_evidence).collect()
     }
 
+    /// Returns what was attested about parts, with the evidence that counts now.
+    pub fn stated_parts(&self, catalog: &Catalog, now: Time) -> Vec<StatedPart> {
+        let stated = |it: &AttestedPart| {
+            let mut stated = it.stated(self.evidence_of(&it.attested, now));
+            stated.said.control = catalog.current_code(&stated.said.control).to_owned();
+            stated
+        };
+        self.parts.iter().map(stated).collect()
+    }
+
     /// Returns what was decided about single subjects.
     pub fn subject_decisions(&self) -> Vec<SubjectDecision> {
         self.subjects.iter().map(decision_about).collect()
@@ -174,6 +189,10 @@ impl Statements {
                 self.attested.retain(|it| it.attestation.control != new.attestation.control);
                 self.attested.push(new.clone());
             }
+            Statement::AttestPart(new, _) => {
+                self.parts.retain(|it| it.topic() != new.topic());
+                self.parts.push(new.clone());
+            }
             Statement::Decide(new, _) => {
                 self.decisions.retain(|it| !it.is_about(new.framework, &new.reference));
                 self.decisions.push(new.clone());
@@ -188,6 +207,7 @@ impl Statements {
             Statement::Undo { entry, standing, subjects, .. } => {
                 self.drop_about(&entry.topic);
                 self.attested.extend(standing.as_deref().and_then(log::attested_of));
+                self.parts.extend(standing.as_deref().and_then(AttestedPart::of));
                 self.decisions.extend(standing.as_deref().and_then(log::decision_of));
                 self.estate.extend(standing.as_deref().and_then(EstateStatement::of));
                 self.subjects.extend(subjects.as_deref().cloned());
@@ -209,6 +229,7 @@ impl Statements {
             }
             Topic::Whole(_) | Topic::Member { .. } => self.estate.retain(|it| it.topic != *topic),
             Topic::Subjects { id, .. } => self.subjects.retain(|it| it.id != *id),
+            Topic::Part { .. } => self.parts.retain(|it| it.topic() != *topic),
             Topic::Risk(_) | Topic::Profile(_) | Topic::Import(_) | Topic::Hold => (),
         }
     }
@@ -230,6 +251,13 @@ impl Statement {
                 let content = log::of_attestation(new, entry.as_slice());
                 record(batch, catalog, at, (topic, &it.reason, author), content)?;
                 batch.put_attested(new)
+            }
+            Self::AttestPart(new, author) => {
+                let (it, topic) = (&new.attested.attestation, new.topic());
+                let entry =
+                    new.attested.evidence_id.map(|id| batch.find_evidence(id)).transpose()?;
+                let content = log::of_attestation(&new.attested, entry.flatten().as_slice());
+                record(batch, catalog, at, (topic, &it.reason, author), content)
             }
             Self::Decide(new, author) => {
                 let (framework, reference) = (new.framework, new.reference.clone());
@@ -303,7 +331,8 @@ fn remove_about(batch: &mut ClientBatch<'_>, topic: &Topic) -> Result<()> {
         | Topic::Hold
         | Topic::Whole(_)
         | Topic::Member { .. }
-        | Topic::Subjects { .. } => Ok(()),
+        | Topic::Subjects { .. }
+        | Topic::Part { .. } => Ok(()),
     }
 }
 

@@ -24,7 +24,9 @@ pub(super) fn was_all(
     (retention, now): (Retention, Time),
 ) -> Result<bool> {
     let Cause::Undo(undone) = cause else { return Ok(false) };
-    let is_left = !seen.observations.is_empty() || !statements.attested.is_empty();
+    let is_left = !seen.observations.is_empty()
+        || !statements.attested.is_empty()
+        || !statements.parts.is_empty();
     let earlier = now.plus_days(-EARLIER_DAYS);
     let kept_from = retention.observations_before(now).map_or(earlier, |it| it.max(earlier));
     if is_left || rows.find_day_before(kept_from)?.is_some() {
@@ -38,7 +40,8 @@ pub(super) fn was_all(
 
 /// Whether the log has an attestation of a control that nobody undid, whatever became of it.
 fn was_attested(rows: &ClientSnapshot, undone: Undone) -> Result<bool> {
-    let is_of_control = |it: &StatementRecord| matches!(it.topic, Topic::Control(_));
+    let is_of_control =
+        |it: &StatementRecord| matches!(it.topic, Topic::Control(_) | Topic::Part { .. });
     let mut by_topic: BTreeMap<Topic, Vec<StatementRecord>> = BTreeMap::new();
     for it in rows.list_statements(None, usize::MAX, is_of_control)?.into_iter().rev() {
         by_topic.entry(it.topic.clone()).or_default().push(it);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::app::assessment::log;
 use crate::clock::Time;
+use crate::engine::ControlPart;
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::RiskId;
@@ -49,7 +50,7 @@ impl StatementKind {
     #[must_use]
     pub const fn of(topic: &Topic) -> Self {
         match topic {
-            Topic::Control(_) => Self::Control,
+            Topic::Control(_) | Topic::Part { .. } => Self::Control,
             Topic::Requirement { .. } => Self::Requirement,
             Topic::Risk(_) => Self::Risk,
             Topic::Profile(_) => Self::Profile,
@@ -140,7 +141,9 @@ impl StatementFilter {
 #[must_use]
 pub fn subject(topic: &Topic) -> String {
     match topic {
-        Topic::Control(code) | Topic::Subjects { control: code, .. } => code.clone(),
+        Topic::Control(code)
+        | Topic::Subjects { control: code, .. }
+        | Topic::Part { control: code, .. } => code.clone(),
         Topic::Requirement { reference, .. } => reference.clone(),
         Topic::Risk(id) => id.to_string(),
         Topic::Profile(question) => question.clone(),
@@ -156,6 +159,24 @@ pub fn framework(topic: &Topic) -> Option<FrameworkId> {
     match topic {
         Topic::Requirement { framework, .. } => Some(*framework),
         Topic::Control(_)
+        | Topic::Risk(_)
+        | Topic::Profile(_)
+        | Topic::Import(_)
+        | Topic::Hold
+        | Topic::Whole(_)
+        | Topic::Member { .. }
+        | Topic::Subjects { .. }
+        | Topic::Part { .. } => None,
+    }
+}
+
+/// Returns the part of a control that a statement is about. `None`: it is about something else.
+#[must_use]
+pub const fn part(topic: &Topic) -> Option<&ControlPart> {
+    match topic {
+        Topic::Part { part, .. } => Some(part),
+        Topic::Control(_)
+        | Topic::Requirement { .. }
         | Topic::Risk(_)
         | Topic::Profile(_)
         | Topic::Import(_)
@@ -210,7 +231,8 @@ pub fn list(
                 | Topic::Hold
                 | Topic::Whole(_)
                 | Topic::Member { .. }
-                | Topic::Subjects { .. } => Standing::InForce,
+                | Topic::Subjects { .. }
+                | Topic::Part { .. } => Standing::InForce,
             },
         };
         let wording = record.content().and_then(|it| it.wording);

@@ -52,7 +52,8 @@ impl App {
             | Topic::Risk(_)
             | Topic::Whole(_)
             | Topic::Member { .. }
-            | Topic::Subjects { .. } => self.undo_record(rows, entry, number).await,
+            | Topic::Subjects { .. }
+            | Topic::Part { .. } => self.undo_record(rows, entry, number).await,
         }
     }
 

@@ -5,9 +5,11 @@ use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use super::current::{Current, EvidenceClaim};
+use super::stated::{self, StatedPart};
 use crate::clock::Time;
 use crate::engine::catalog::facet::FacetSet;
 use crate::engine::catalog::{Catalog, CheckLink, CheckWalk, Control, OpenFindings};
+use crate::engine::contradiction::Hidden;
 use crate::engine::evidence::subject::SubjectRulings;
 use crate::engine::fact::{DERIVED_CHECK, Observation, Subject, UNNAMED_CHECK};
 
@@ -20,14 +22,17 @@ pub(in crate::engine) struct Claims<'a> {
     pub(in crate::engine) silenced: Vec<(usize, u64)>,
     /// The observations that no control is mapped to.
     pub(in crate::engine) unmapped: Vec<&'a Current<'a>>,
+    /// Controls, and what people stand over who answer for a part.
+    pub(in crate::engine) overruled: Vec<(usize, Hidden<'a>)>,
 }
 
 /// Returns what observations say of controls.
 ///
-/// `rulings`: what people decided about subjects of each control. Empty: nothing.
+/// `rulings`: what people decided about subjects of each control. Empty: nothing. `parts`: what they say about parts.
 pub(in crate::engine) fn by_control<'a>(
     catalog: &'a Catalog,
     (current, rulings): (&'a [Current<'a>], &'a [Option<SubjectRulings<'a>>]),
+    parts: &'a [StatedPart],
     now: Time,
 ) -> Claims<'a> {
     let codes = LazyCell::new(|| {
@@ -53,7 +58,7 @@ pub(in crate::engine) fn by_control<'a>(
     mapped.iter().flat_map(|it| it.iter()).for_each(|it| n_claims[it.control] += 1);
     let mut claims: Vec<_> = n_claims.into_iter().map(Vec::with_capacity).collect();
     let mut together = Vec::new();
-    let (mut unmapped, mut silenced) = (Vec::new(), Vec::new());
+    let (mut unmapped, mut silenced, mut overruled) = (Vec::new(), Vec::new(), Vec::new());
     let rulings_of = |control: usize| rulings.get(control).and_then(Option::as_ref);
     for (each, links) in current.iter().zip(mapped) {
         if links.is_empty() {
@@ -91,8 +96,9 @@ pub(in crate::engine) fn by_control<'a>(
             let of_checks = claims.iter_mut().filter(|it| it.current.is_of_check());
             of_checks.for_each(|it| it.is_narrow = true);
         }
+        overruled.extend(stated::settle(claims, parts, now).map(|it| (index, it)));
     }
-    Claims { by_control: claims, silenced, unmapped }
+    Claims { by_control: claims, silenced, unmapped, overruled }
 }
 
 /// What an observation looks at of a control, and of what its failure is one.

@@ -204,8 +204,14 @@ pub(in crate::engine) fn lapse(observation: &Observation, max_age_days: u16) -> 
 }
 
 /// Returns the observations that may count, by key, newest first.
-pub(in crate::engine) fn sorted<'a>(facts: &Facts<'a>) -> Vec<KeyedObservation<'a>> {
-    let effective: Vec<_> = facts.observations.iter().filter(|it| it.is_effective()).collect();
+///
+/// `said`: what people attest about parts.
+pub(in crate::engine) fn sorted<'a>(
+    facts: &Facts<'a>,
+    said: &'a [Observation],
+) -> Vec<KeyedObservation<'a>> {
+    let all = facts.observations.iter().chain(said);
+    let effective: Vec<_> = all.filter(|it| it.is_effective()).collect();
     let origins = numbered(effective.iter().map(|it| origin(it)));
     let scopes = numbered(effective.iter().map(|it| &it.scope));
     let marks = effective.into_iter().zip(origins.into_iter().zip(scopes));

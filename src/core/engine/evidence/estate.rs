@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::current::Current;
+use super::stated::is_said;
 use crate::clock::Time;
 use crate::engine::catalog::facet::Population;
 use crate::engine::estate::{EstateKind, EstateMember, MemberDecision, N_MEMBERS_MAX};
@@ -97,6 +98,9 @@ impl<'a> Sights<'a> {
         let mut all: BTreeMap<Place<'a>, Sight<'a>> = BTreeMap::new();
         let mut last: Option<(&Observation, Place<'_>)> = None;
         for it in current.iter().filter(|it| it.result.is_some()).map(|it| it.worst) {
+            if is_said(it) {
+                continue;
+            }
             // Those of a scope follow one another.
             let is_same = |last: &Observation| {
                 (&last.source, &last.scope, &last.platform) == (&it.source, &it.scope, &it.platform)

@@ -6,4 +6,5 @@ pub(super) mod estate;
 pub(super) mod fraction;
 pub(super) mod part;
 pub(super) mod share;
+pub(super) mod stated;
 pub(super) mod subject;

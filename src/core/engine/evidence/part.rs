@@ -6,8 +6,9 @@ use std::fmt::{self, Write};
 use super::current::EvidenceClaim;
 use super::estate::{Estate, NETWORK, Place, is_cloud};
 use super::fraction::Share;
+use super::stated::BareParts;
 use crate::engine::catalog::Control;
-use crate::engine::catalog::facet::{FacetSet, Population};
+use crate::engine::catalog::facet::{Facet, FacetSet, Population};
 use crate::engine::estate::UnseenKind;
 use crate::engine::statement::platform_name;
 
@@ -19,6 +20,8 @@ const N_UNSEEN_NAMED_MAX: usize = 5;
 pub(in crate::engine) struct Parts<'a> {
     shares: Vec<Share>,
     unseen: Vec<UnseenPart<'a>>,
+    /// Those that nobody saw either, and that a person calls met, without evidence.
+    claimed: Vec<UnseenPart<'a>>,
 }
 
 /// A part that nobody looked at, or not all of it.
@@ -53,6 +56,17 @@ struct Look<'a> {
 impl<'a> Parts<'a> {
     /// `claims`: the valid ones.
     pub(in crate::engine) fn of(
+        control: &'a Control,
+        claims: impl Iterator<Item = EvidenceClaim<'a>>,
+        (estate, bare): (&Estate<'a>, &BareParts<'_>),
+    ) -> Self {
+        let mut parts = Self::looked_at(control, claims, estate);
+        let is_claimed = |it: &UnseenPart<'_>| it.is_claimed(control, bare);
+        (parts.claimed, parts.unseen) = parts.unseen.into_iter().partition(is_claimed);
+        parts
+    }
+
+    fn looked_at(
         control: &'a Control,
         claims: impl Iterator<Item = EvidenceClaim<'a>>,
         estate: &Estate<'a>,
@@ -200,12 +214,17 @@ impl<'a> Parts<'a> {
 
     /// What nobody looked at, in words.
     pub(in crate::engine) fn unseen(&self) -> impl Iterator<Item = (UnseenKind, String)> {
-        self.unseen.iter().map(|it| (it.kind(), it.to_string()))
+        self.unseen.iter().chain(&self.claimed).map(|it| (it.kind(), it.to_string()))
     }
 
     /// Everything that is known was looked at.
     pub(in crate::engine) fn is_whole(&self) -> bool {
-        self.unseen.is_empty()
+        self.unseen.is_empty() && self.claimed.is_empty()
+    }
+
+    /// A person calls everything met that nobody looked at.
+    pub(in crate::engine) fn is_claimed(&self) -> bool {
+        self.unseen.is_empty() && !self.claimed.is_empty()
     }
 
     /// The share that was looked at.
@@ -261,6 +280,20 @@ impl UnseenPart<'_> {
             Self::Devices { .. } => UnseenKind::Devices,
         }
     }
+
+    fn is_claimed(&self, control: &Control, bare: &BareParts<'_>) -> bool {
+        let (facets, spot) = match *self {
+            Self::Facet(says, spot) => {
+                let is_it = |it: &Facet| it.says == says;
+                let facet = control.facets.iter().position(is_it);
+                (facet.map_or(FacetSet::NONE, FacetSet::one), spot)
+            }
+            Self::Place(spot) => (control.all_facets(), Some(spot)),
+            Self::OtherClouds | Self::Devices { .. } => return false,
+        };
+        let (platform, account) = (spot.map(|it| it.platform), spot.and_then(|it| it.account));
+        bare.cover(control, (facets, platform, account))
+    }
 }
 
 impl fmt::Display for Spot<'_> {
@@ -287,17 +320,25 @@ impl fmt::Display for UnseenPart<'_> {
     }
 }
 
-/// Written as `Not seen: Azure; "Passwords are not reused" in AWS.`. Empty if everything was looked at.
+/// Written as `Not seen: Azure; "Passwords are not reused" in AWS. Said, not shown: AWS.`. Empty if everything was looked at.
 impl fmt::Display for Parts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some((first, rest)) = self.unseen.split_first() else { return Ok(()) };
-        write!(f, "Not seen: {first}")?;
-        for it in rest.iter().take(N_UNSEEN_NAMED_MAX - 1) {
-            write!(f, "; {it}")?;
+        write_list(f, "Not seen", &self.unseen)?;
+        if !self.unseen.is_empty() && !self.claimed.is_empty() {
+            f.write_char(' ')?;
         }
-        match self.unseen.len().saturating_sub(N_UNSEEN_NAMED_MAX) {
-            0 => f.write_char('.'),
-            n => write!(f, "; and {n} more."),
-        }
+        write_list(f, "Said, not shown", &self.claimed)
+    }
+}
+
+fn write_list(f: &mut fmt::Formatter<'_>, lead: &str, all: &[UnseenPart<'_>]) -> fmt::Result {
+    let Some((first, rest)) = all.split_first() else { return Ok(()) };
+    write!(f, "{lead}: {first}")?;
+    for it in rest.iter().take(N_UNSEEN_NAMED_MAX - 1) {
+        write!(f, "; {it}")?;
+    }
+    match all.len().saturating_sub(N_UNSEEN_NAMED_MAX) {
+        0 => f.write_char('.'),
+        n => write!(f, "; and {n} more."),
     }
 }

@@ -111,6 +111,13 @@ impl<'a> Sum<'a> {
         self.status == Status::Partial && !self.is_failing()
     }
 
+    /// Everything that was seen passes, and a person calls the rest met, without evidence.
+    pub(in crate::engine) fn is_claimed(&self) -> bool {
+        !self.is_failing()
+            && self.parts.is_claimed()
+            && self.tallies.iter().all(|it| it.unseen == 0)
+    }
+
     /// Returns false if nothing was observed, or only what passes and shows too little.
     pub(in crate::engine) fn decides(&self) -> bool {
         self.is_failing() || !self.is_thin

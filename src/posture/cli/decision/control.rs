@@ -29,7 +29,7 @@ Example:
     /// Attest a control: what a person knows about it.
     Attest(AttestArgs),
     /// Withdraw the attestation of a control.
-    Withdraw(WithdrawArgs<ControlArgs>),
+    Withdraw(WithdrawPartArgs),
     /// List the failing subjects of a control, or decide that single ones are meant to be so or accepted.
     Subjects(SubjectsArgs),
 }
@@ -69,10 +69,14 @@ pub(in crate::cli) struct ControlArgs {
 Examples:
   posture control attest 'Acme Ltd' GOV-14 --status compliant --note 'Tested on 2026-11-12' \\
     --evidence 'SharePoint: Audits/restore-test.pdf' --by 'Ada Lovelace'
+  posture control attest 'Acme Ltd' NET-22 --facet registrar --status compliant --note 'Locked, renews by itself' \\
+    --evidence 'SharePoint: Domains/registrar.pdf' --by 'Ada Lovelace'
   posture control attest 'Acme Ltd' PHY-03 --status not_applicable --note 'No office' --by 'Ada Lovelace'")]
 pub(in crate::cli) struct AttestArgs {
     #[command(flatten)]
     which: ControlArgs,
+    #[command(flatten)]
+    part: PartArgs,
     /// `compliant`, `partial`, `non_compliant` or `not_applicable`. Without evidence, `compliant` is said, not shown.
     #[arg(long)]
     status: String,
@@ -97,6 +101,39 @@ pub(in crate::cli) struct AttestArgs {
     overrides: bool,
 }
 
+/// The part of a control that a person speaks of.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PartArgs {
+    /// Only this facet, as `posture catalog control` names it.
+    #[arg(long, value_name = "NAME")]
+    facet: Option<String>,
+    /// Only on this platform of the profile, such as aws.
+    #[arg(long, value_name = "PLATFORM")]
+    platform: Option<String>,
+    /// Only for this account, as `posture estate list` names it, such as aws/123456789012.
+    #[arg(long, value_name = "ACCOUNT")]
+    scope: Option<String>,
+}
+
+impl PartArgs {
+    fn add_to(&self, body: &mut Value) {
+        let all = [("facet", &self.facet), ("platform", &self.platform), ("scope", &self.scope)];
+        for (field, given) in all {
+            if let Some(it) = given {
+                body[field] = json!(it);
+            }
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct WithdrawPartArgs {
+    #[command(flatten)]
+    part: PartArgs,
+    #[command(flatten)]
+    rest: WithdrawArgs<ControlArgs>,
+}
+
 pub(in crate::cli) fn run(options: &Config, json: bool, command: ControlCommand) -> Result<()> {
     match command {
         ControlCommand::List(args) => list(options, json, &args),
@@ -110,7 +147,9 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: ControlCommand)
         }
         ControlCommand::Subjects(args) => subject::run(options, json, &args),
         ControlCommand::Withdraw(args) => {
-            put(options, json, &args.which, &args.body("status", Value::Null))
+            let mut body = args.rest.body("status", Value::Null);
+            args.part.add_to(&mut body);
+            put(options, json, &args.rest.which, &body)
         }
     }
 }
@@ -122,7 +161,7 @@ fn path(client: &str, code: &str) -> String {
 impl AttestArgs {
     fn body(&self) -> Result<Value> {
         let until = self.valid_until.as_deref().map(end).transpose()?;
-        Ok(body(vec![
+        let mut body = body(vec![
             ("status", Some(json!(self.status))),
             ("reason", Some(json!(self.note))),
             ("by", Some(json!(self.by))),
@@ -130,7 +169,9 @@ impl AttestArgs {
             ("evidenceId", self.evidence_id.as_deref().map(Value::from)),
             ("until", until.map(Value::from)),
             ("override", self.overrides.then_some(json!(true))),
-        ]))
+        ]);
+        self.part.add_to(&mut body);
+        Ok(body)
     }
 }
 
@@ -206,7 +247,16 @@ fn show_control(control: &Value) -> Result<()> {
         control["attested"] = json!(sentence(attestation, "status") + decides);
         names.push(("attested", "attested"));
     }
-    print::fields(&control, &names)
+    print::fields(&control, &names)?;
+    for it in print::rows(&control["parts"]) {
+        let evidence = if it["evidence"].is_null() { ", without evidence" } else { "" };
+        print::line(&format!(
+            "{}: {}{evidence}",
+            print::cell(&it["name"]),
+            sentence(it, "status")
+        ))?;
+    }
+    Ok(())
 }
 
 fn put(options: &Config, json: bool, which: &ControlArgs, body: &Value) -> Result<()> {

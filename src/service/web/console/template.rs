@@ -16,6 +16,7 @@ use crate::clock::Time;
 use crate::clock::zone::{Local, Zone};
 use crate::engine::fact::Status;
 use crate::engine::posture::{PartialBecause, result_words};
+use crate::engine::{ControlPart, platform_name};
 use crate::id::ClientId;
 
 macro_rules! templates {
@@ -142,6 +143,8 @@ pub(super) fn environment(
     all.add_function("framework_name", move |id: &str| framework_name(&known, id));
     let known = Arc::clone(app);
     all.add_function("attested_days", move |code: &str| attested_days(&known, code));
+    let known = Arc::clone(app);
+    all.add_function("parts_of", move |code: &str| parts_of(&known, code));
     let known = Arc::clone(app);
     all.add_function("time_zone", move |state: &State<'_, '_>| {
         zone_of(&known, state, None).name().to_owned()
@@ -342,6 +345,18 @@ fn find_key(app: &App, id: &str) -> Value {
 /// How long an attestation of a control counts that says nothing else.
 fn attested_days(app: &App, code: &str) -> Option<u16> {
     app.catalog().get_control(code).ok().map(|it| it.max_age_days)
+}
+
+/// The facets and platforms of a control that a person may speak of, each with its words.
+fn parts_of(app: &App, code: &str) -> Value {
+    let catalog = app.catalog();
+    let Ok(control) = catalog.get_control(code) else { return Value::UNDEFINED };
+    let facets = control.facets.iter().filter(|_| 1 < control.facets.len());
+    let facets: Vec<_> = facets.map(|it| [it.name.clone(), it.says.clone()]).collect();
+    let platforms = ControlPart::platforms(control).into_iter();
+    let platforms: Vec<_> =
+        platforms.map(|it| [it.to_owned(), platform_name(it).to_owned()]).collect();
+    context! { facets, platforms }
 }
 
 /// The name of a framework in an answer that has only its id.

@@ -12,6 +12,7 @@ use bincode::{Decode, Encode};
 use sha2::{Digest, Sha256};
 
 use crate::clock::Time;
+use crate::engine::ControlPart;
 use crate::engine::estate::EstateKind;
 use crate::engine::fact::{RowDecision, Status};
 use crate::engine::framework::FrameworkId;
@@ -79,6 +80,8 @@ pub enum Topic {
     Member { kind: EstateKind, id: String },
     /// Subjects of a control that were decided about together.
     Subjects { control: String, id: SubjectDecisionId },
+    /// Part of a control.
+    Part { control: String, part: ControlPart },
 }
 
 /// What a record does.
@@ -309,6 +312,7 @@ const TOPIC_HOLD: u8 = 6;
 const TOPIC_WHOLE: u8 = 7;
 const TOPIC_MEMBER: u8 = 8;
 const TOPIC_SUBJECTS: u8 = 9;
+const TOPIC_PART: u8 = 10;
 
 fn row_key(number: StatementNumber) -> RowKey {
     RowKey::of(FACT_STATEMENT).bytes(&(!number).to_be_bytes())
@@ -335,6 +339,11 @@ fn with_topic(start: RowKey, topic: &Topic) -> RowKey {
         Topic::Whole(kind) => start.bytes(&[TOPIC_WHOLE]).text(kind.as_str()),
         Topic::Member { kind, id } => start.bytes(&[TOPIC_MEMBER]).text(kind.as_str()).text(id),
         Topic::Subjects { id, .. } => start.bytes(&[TOPIC_SUBJECTS]).bytes(id.as_bytes()),
+        Topic::Part { control, part } => {
+            let names = [&part.facet, &part.platform, &part.scope].into_iter();
+            let names = names.map(|it| it.as_deref().unwrap_or_default());
+            names.fold(start.bytes(&[TOPIC_PART]).text(control), RowKey::text)
+        }
     }
 }
 
@@ -381,9 +390,18 @@ impl<R: Rows> ClientTransaction<R> {
 
     /// The statements about the estate that count until they expire.
     pub fn list_standing_of_estate(&self) -> Result<Vec<StatementRecord>> {
+        self.list_standing_of(&[TOPIC_WHOLE, TOPIC_MEMBER])
+    }
+
+    /// Those about parts of controls.
+    pub fn list_standing_of_parts(&self) -> Result<Vec<StatementRecord>> {
+        self.list_standing_of(&[TOPIC_PART])
+    }
+
+    fn list_standing_of(&self, topics: &[u8]) -> Result<Vec<StatementRecord>> {
         let mut numbers: Vec<StatementNumber> = Vec::new();
-        for topic in [TOPIC_WHOLE, TOPIC_MEMBER] {
-            let start = RowKey::of(FACT_STATEMENT_STANDING).bytes(&[topic]);
+        for topic in topics {
+            let start = RowKey::of(FACT_STATEMENT_STANDING).bytes(&[*topic]);
             numbers.append(&mut self.list(FACTS, &start)?);
         }
         let keys: Vec<RowKey> = numbers.into_iter().map(row_key).collect();

@@ -15,6 +15,7 @@ use crate::app::client::settings::Settings;
 use crate::app::input::require_text;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
+use crate::engine::ControlPart;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::RowDecisionKind;
 use crate::engine::framework::FrameworkId;
@@ -284,8 +285,17 @@ impl Step {
         match deed {
             BatchDeed::Attest { control, status, reason, evidence, until, overrides } => {
                 let evidence_id = None;
-                let new =
-                    NewAttestation { status, reason, evidence, evidence_id, until, overrides, by };
+                let part = ControlPart::default();
+                let new = NewAttestation {
+                    part,
+                    status,
+                    reason,
+                    evidence,
+                    evidence_id,
+                    until,
+                    overrides,
+                    by,
+                };
                 Self::Attest { control, new }
             }
             BatchDeed::Decide { framework, reference, kind, reason, until } => Self::Decide {

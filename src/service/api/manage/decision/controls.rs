@@ -21,10 +21,12 @@ use crate::api::wire::view::{
     AttestedStatusView, DeciderView, End, PartialBecauseView, SeverityView, StatusView, Uid, When,
 };
 use crate::api::{Group, Web};
+use crate::app::assessment::part::AttestedPart;
 use crate::app::decision::Said;
 use crate::app::decision::control::{ControlState, NewAttestation};
 use crate::auth::caller::Caller;
 use crate::clock::zone::Zone;
+use crate::engine::ControlPart;
 use crate::engine::catalog::{Catalog, Control};
 use crate::engine::framework::Framework;
 use crate::error::{Error, Result};
@@ -49,9 +51,79 @@ pub struct ClientControlView {
     decided_by: Vec<DeciderView>,
     /// Until when the result is valid if nothing newer arrives. Null: unknown, or it does not expire.
     valid_until: Null<When>,
+    /// What was attested about all of it.
     attestation: Null<AttestationView>,
+    /// What was attested about parts of it.
+    parts: Vec<PartAttestationView>,
     /// Entries of the evidence register about the control.
     evidence_count: u32,
+}
+
+/// Part of a control.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ControlPart")]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPartView {
+    /// Null: each of them.
+    facet: Null<String>,
+    /// By the question of the profile. Null: wherever it is asked.
+    platform: Null<String>,
+    /// One account of the platform. Null: each of them.
+    scope: Null<String>,
+}
+
+impl ControlPartView {
+    pub fn of(it: &ControlPart) -> Self {
+        let ControlPart { facet, platform, scope } = it.clone();
+        Self { facet: facet.into(), platform: platform.into(), scope: scope.into() }
+    }
+}
+
+/// What a person attested about part of a control.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "PartAttestation")]
+#[serde(rename_all = "camelCase")]
+pub struct PartAttestationView {
+    #[serde(flatten)]
+    part: ControlPartView,
+    /// The part in words, such as `"Domains renew by themselves"`.
+    name: String,
+    /// What was attested. `compliant` without evidence is said, not shown.
+    status: StatusView,
+    reason: String,
+    /// Where the evidence is. Null: there is none, or it was removed or has expired.
+    evidence: Null<String>,
+    /// The entry of the evidence register that it refers to.
+    evidence_id: Null<Uid>,
+    by: String,
+    at: When,
+    /// When it expires.
+    until: Null<When>,
+    /// It counts even while a source sees the part.
+    #[serde(rename = "override")]
+    overrides: bool,
+}
+
+impl PartAttestationView {
+    fn of(
+        AttestedPart { part, attested }: AttestedPart,
+        evidence: Option<String>,
+        control: &Control,
+    ) -> Self {
+        let Attested { attestation: it, evidence_id } = attested;
+        Self {
+            name: part.name(control),
+            part: ControlPartView::of(&part),
+            status: StatusView(it.status),
+            reason: it.reason,
+            evidence: evidence.into(),
+            evidence_id: evidence_id.map(|id| Uid::of(id.as_bytes())).into(),
+            by: it.by,
+            at: When(it.at),
+            until: it.until.map(When).into(),
+            overrides: it.overrides,
+        }
+    }
 }
 
 /// What a person attested about a control.
@@ -96,7 +168,9 @@ impl AttestationView {
 
 impl ClientControlView {
     pub fn of(state: ControlState, control: &Control, catalog: &Catalog) -> Self {
-        let ControlState { outcome, attested, evidence, n_evidence } = state;
+        let ControlState { outcome, attested, evidence, parts, n_evidence } = state;
+        let parts = parts.into_iter();
+        let parts = parts.map(|(it, evidence)| PartAttestationView::of(it, evidence, control));
         let attested = attested.map(|it| AttestationView::of(it, evidence, outcome.attested));
         Self {
             requires: control.requires.clone(),
@@ -105,6 +179,7 @@ impl ClientControlView {
             decided_by: control.decided_by.iter().map(|it| DeciderView(*it)).collect(),
             valid_until: outcome.valid_until.map(When).into(),
             attestation: attested.into(),
+            parts: parts.collect(),
             evidence_count: n_evidence,
             partial_because: outcome.partial_because.map(PartialBecauseView).into(),
             result: ControlResultView::of(outcome, &control.title),
@@ -127,6 +202,18 @@ impl ClientControlView {
 #[schemars(rename = "ControlStatement")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct AttestationBody {
+    /// Only this facet of the control, by its name in the catalog.
+    #[schemars(length(min = 1, max = 60))]
+    #[serde(default, deserialize_with = "present")]
+    facet: Option<String>,
+    /// Only on this platform, by the question of the profile, such as `aws`.
+    #[schemars(length(min = 1, max = 60))]
+    #[serde(default, deserialize_with = "present")]
+    platform: Option<String>,
+    /// Only for this account of a platform, as the client's estate lists it, such as `aws/123456789012`.
+    #[schemars(length(min = 1, max = 300))]
+    #[serde(default, deserialize_with = "present")]
+    scope: Option<String>,
     /// Null withdraws the attestation.
     #[serde(deserialize_with = "nullable")]
     status: Null<AttestedStatusView>,
@@ -163,8 +250,25 @@ example!(AttestationBody, {
 });
 
 impl AttestationBody {
-    fn attestation(self, caller: &Caller, zone: &Zone) -> Result<Said<NewAttestation>> {
-        let Self { status, reason, evidence, evidence_id, until, overrides, by } = self;
+    /// Returns the part that it is about, too.
+    fn attestation(
+        self,
+        caller: &Caller,
+        zone: &Zone,
+    ) -> Result<(ControlPart, Said<NewAttestation>)> {
+        let Self {
+            facet,
+            platform,
+            scope,
+            status,
+            reason,
+            evidence,
+            evidence_id,
+            until,
+            overrides,
+            by,
+        } = self;
+        let part = ControlPart { facet, platform, scope };
         let required = |field| move || Error::invalid_field(field, "is required");
         let Some(AttestedStatusView(status)) = status.0 else {
             require_alone(&[
@@ -174,10 +278,11 @@ impl AttestationBody {
                 ("override", overrides.is_some()),
                 ("by", by.is_some()),
             ])?;
-            return Ok(Said::Withdrawn { reason: reason.unwrap_or_default() });
+            return Ok((part, Said::Withdrawn { reason: reason.unwrap_or_default() }));
         };
         let by = caller.signature(by)?.ok_or_else(required("by"))?;
-        Ok(Said::Stated(NewAttestation {
+        let new = NewAttestation {
+            part: part.clone(),
             status,
             reason: reason.ok_or_else(required("reason"))?,
             evidence,
@@ -185,7 +290,8 @@ impl AttestationBody {
             until: until.map(|it| it.0.at(zone)),
             overrides: overrides.unwrap_or(false),
             by: caller.author(by),
-        }))
+        };
+        Ok((part, Said::Stated(new)))
     }
 }
 
@@ -273,7 +379,8 @@ impl ManagedControls {
     ///
     /// Records what a person knows about a control, or that it is out of scope, and reassesses the client. The
     /// attestation decides the control while no technical observation is valid; with `override`, or out of scope, it
-    /// always does. It replaces an earlier attestation.
+    /// always does. It replaces an earlier attestation. With `facet`, `platform` or `scope` it is about that part only: it
+    /// answers for what no source sees of it, and the rest stays observed.
     /// Scope: `manage:decisions`.
     #[oai(
         path = "/clients/:clientId/controls/:controlCode",
@@ -291,11 +398,12 @@ impl ManagedControls {
         let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let code = control_code.0.text.to_ascii_uppercase();
         web.app.catalog().get_control(&code)?;
-        match body.read()?.attestation(&by.0, &web.app.time_zone_of(client.id))? {
+        let (part, said) = body.read()?.attestation(&by.0, &web.app.time_zone_of(client.id))?;
+        match said {
             Said::Stated(new) => web.app.attest_control(&rows, &code, new).await?,
             Said::Withdrawn { reason } => {
                 let author = by.0.own_author();
-                web.app.withdraw_attestation(&rows, &code, reason, author).await?;
+                web.app.withdraw_attestation(&rows, &code, part, (reason, author)).await?;
             }
         }
         Ok(Data::of(&ClientControlView::read(&web, &rows, code).await?))

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{Decide, ViewCompliance};
+use crate::api::manage::decision::controls::ControlPartView;
 use crate::api::wire::body::{Body, example};
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{self, Cursor, Id, Raw, Text, UpTo, limit_up_to, position, word};
@@ -39,6 +40,8 @@ pub struct StatementView {
     subject: String,
     /// Of a requirement.
     framework_id: Null<String>,
+    /// Of a control: the part that it is about. Null: all of it.
+    part: Null<ControlPartView>,
     /// What it says. Null: it ends another record.
     answer: Null<StatedAnswerView>,
     /// The statement that it withdraws.
@@ -96,6 +99,7 @@ impl StatementView {
             framework_id: statement::framework(&record.topic)
                 .map(|it| it.as_str().to_owned())
                 .into(),
+            part: statement::part(&record.topic).map(ControlPartView::of).into(),
             answer: content.map(|it| StatedAnswerView(it.answer.as_str())).into(),
             withdraws: withdraws.into(),
             undoes: undoes.into(),
