@@ -129,6 +129,31 @@ impl ReasonInput<'_> {
         reasons
     }
 
+    /// Why a row is partial. `None`: it is not. It fails if one of its controls does, and is only claimed if nobody has to look any
+    /// more.
+    #[must_use]
+    pub fn partial_because(
+        &self,
+        mappings: &[&Mapping],
+        outcome: RowOutcome,
+    ) -> Option<PartialBecause> {
+        if outcome.status != Status::Partial {
+            return None;
+        }
+        let why = |it: &&Mapping| {
+            let it = &self.controls[it.control];
+            match it.status {
+                Status::NonCompliant => Some(PartialBecause::Failing),
+                Status::Partial => it.partial_because,
+                Status::NotAssessed => Some(PartialBecause::Unseen),
+                Status::Compliant | Status::NotApplicable => None,
+            }
+        };
+        let all: Vec<PartialBecause> = mappings.iter().filter_map(why).collect();
+        let worst = [PartialBecause::Failing, PartialBecause::Unseen, PartialBecause::Claimed];
+        Some(worst.into_iter().find(|it| all.contains(it)).unwrap_or(PartialBecause::Unseen))
+    }
+
     /// Failing controls first, then those not seen lately, then those not assessed.
     fn reasons(&self, gaps: RowGaps<'_>) -> Vec<Reason> {
         let name = |it: usize| ControlName::of(&self.catalog.controls[it]);

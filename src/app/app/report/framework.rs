@@ -15,7 +15,7 @@ use crate::engine::contradiction::{Contradiction, DecidedThing};
 use crate::engine::control::controls_of;
 use crate::engine::fact::{Attestation, RowDecision};
 use crate::engine::framework::{ControlRole, Framework, FrameworkId, FrameworkRow, Level};
-use crate::engine::posture::{ControlOutcome, FrameworkSummary, RowOutcome};
+use crate::engine::posture::{ControlOutcome, FrameworkSummary, PartialBecause, RowOutcome};
 use crate::error::Result;
 use crate::paper::Language;
 use crate::store::ClientSnapshot;
@@ -47,6 +47,8 @@ pub struct ReportedRequirement {
     /// Index into [`Framework::rows`].
     pub row: usize,
     pub outcome: RowOutcome,
+    /// `None`: it is not partial.
+    pub partial_because: Option<PartialBecause>,
     /// Each thing that keeps it from being compliant.
     pub because: Vec<Reason>,
     /// `None`: nothing was decided, or it has expired.
@@ -153,6 +155,7 @@ fn requirements(
         ReportedRequirement {
             row,
             outcome: *outcome,
+            partial_because: input.partial_because(&mappings, *outcome),
             because: input.because(&mappings, *outcome, decision),
             decision: decision.filter(is_valid).cloned(),
             controls: mappings.into_iter().map(|it| (it.control, it.role)).collect(),

@@ -143,7 +143,7 @@ fn list(options: &Config, json: bool, args: &RequirementListArgs) -> Result<()> 
     let heading = ["REFERENCE", "STATUS", "SCORE", "TITLE"];
     print::list(json, all, (empty, &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
-        let status = print::result(&it["overallStatus"], &Value::Null);
+        let status = print::result(&it["overallStatus"], &it["partialBecause"]);
         vec![cell("requirement"), status, cell("complianceScore"), cell("title")]
     })
 }
@@ -168,7 +168,7 @@ fn show(options: &Config, json: bool, which: &RequirementArgs) -> Result<()> {
     let requirement = &answer["data"];
     let mut requirement = requirement.clone();
     requirement["overallStatus"] =
-        json!(print::result(&requirement["overallStatus"], &Value::Null));
+        json!(print::result(&requirement["overallStatus"], &requirement["partialBecause"]));
     let names = [
         ("requirement", "requirement"),
         ("title", "title"),

@@ -151,7 +151,7 @@ fn requirements(language: Language, it: &FrameworkReport) -> Table {
         vec![
             row.reference.clone(),
             row.title.clone(),
-            result(language, requirement.outcome.status, None).to_owned(),
+            result(language, requirement.outcome.status, requirement.partial_because).to_owned(),
             score(requirement),
             because(language, &it.zone, requirement),
         ]
@@ -216,7 +216,7 @@ fn applicability(language: Language, it: &FrameworkReport) -> Table {
             row.title.clone(),
             if applies { of(language, "Yes", "Oui") } else { of(language, "No", "Non") }.to_owned(),
             justification(language, &it.zone, requirement, applies),
-            result(language, requirement.outcome.status, None).to_owned(),
+            result(language, requirement.outcome.status, requirement.partial_because).to_owned(),
             if controls.is_empty() { "–".to_owned() } else { controls },
         ]
     };
@@ -274,7 +274,7 @@ fn sprs(language: Language, it: &FrameworkReport) -> Vec<Block> {
         vec![
             row.reference.clone(),
             row.title.clone(),
-            result(language, requirement.outcome.status, None).to_owned(),
+            result(language, requirement.outcome.status, requirement.partial_because).to_owned(),
             weight,
             lost(requirement).to_string(),
         ]

@@ -101,7 +101,7 @@ pub(super) fn severity(language: Language, it: Severity) -> &'static str {
     of(language, english, french)
 }
 
-/// The result of a control or, without `why`, of a requirement.
+/// The result of a control or a requirement.
 pub(in crate::app::report) const fn result(
     language: Language,
     it: Status,

@@ -87,6 +87,8 @@ pub struct ClientRequirementDetailView {
     /// The groups that ask for it.
     groups: Vec<String>,
     overall_status: StatusView,
+    /// Null: it is not partial.
+    partial_because: Null<PartialBecauseView>,
     /// 0 to 100.
     compliance_score: u8,
     /// One sentence for each thing that keeps it from being compliant. Empty: it is compliant, or does not apply.
@@ -187,6 +189,7 @@ impl ClientRequirementDetailView {
         let RowOutcome { status, score } = outcome.rows[index];
         let decision = report.find_decision(framework.id, &row.reference);
         let because = input.because(&mappings, outcome.rows[index], decision);
+        let why = input.partial_because(&mappings, outcome.rows[index]);
         let because = because.iter().map(|it| it.text(Language::English)).collect();
         let control = |mapping: &Mapping| {
             let ControlOutcome { code, status, score, assessed_at, partial_because, .. } =
@@ -207,6 +210,7 @@ impl ClientRequirementDetailView {
             description: row.description.clone(),
             groups: row.groups.iter().map(|it| framework.groups[*it].clone()).collect(),
             overall_status: StatusView(status),
+            partial_because: why.map(PartialBecauseView).into(),
             compliance_score: score,
             because,
             decision: decision.cloned().map(DecisionView::of).into(),
