@@ -1,6 +1,6 @@
 //! What of a control was looked at: each facet, on each platform and account that it is asked on, and on each device.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
 use super::current::EvidenceClaim;
@@ -10,6 +10,7 @@ use super::stated::BareParts;
 use crate::engine::catalog::Control;
 use crate::engine::catalog::facet::{Facet, FacetSet, Population};
 use crate::engine::estate::UnseenKind;
+use crate::engine::fact::Subject;
 use crate::engine::statement::platform_name;
 
 /// How many parts that nobody looked at are named.
@@ -51,6 +52,21 @@ struct Spot<'a> {
 struct Look<'a> {
     place: Place<'a>,
     facets: FacetSet,
+    /// How many members it counted, by its source, if that says which control it counted for.
+    counted: Option<(&'a str, u64)>,
+}
+
+impl<'a> Look<'a> {
+    fn of(claim: &EvidenceClaim<'a>) -> Self {
+        let (it, result) = (claim.current.worst, &claim.result);
+        let counts = result.is_counted && matches!(it.subject, Subject::Control(_));
+        let n = result.passed + result.failed + result.unseen;
+        Self {
+            place: Place::of(it),
+            facets: claim.shows,
+            counted: counts.then_some((it.source.as_str(), n)),
+        }
+    }
 }
 
 impl<'a> Parts<'a> {
@@ -71,10 +87,8 @@ impl<'a> Parts<'a> {
         claims: impl Iterator<Item = EvidenceClaim<'a>>,
         estate: &Estate<'a>,
     ) -> Self {
-        let looks: Vec<Look<'a>> = claims
-            .filter(|it| !it.is_thin())
-            .map(|it| Look { place: Place::of(it.current.worst), facets: it.shows })
-            .collect();
+        let looks: Vec<Look<'a>> =
+            claims.filter(|it| !it.is_thin()).map(|it| Look::of(&it)).collect();
         let mut parts = Self::default();
         if looks.is_empty() {
             return parts;
@@ -161,25 +175,29 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns the facets that only looks at single devices show. What a source says of all devices needs no count. Of those
-    /// that nobody listed, there may be more.
+    /// Returns the facets that only looks at some of the devices show: single ones, or counts of fewer than are known. What a
+    /// source says of all devices without counting them needs no count. Of those that nobody listed, there may be more.
     fn ask_devices(
         &mut self,
         control: &'a Control,
         (n_known, is_listed): (u32, bool),
         looks: &[Look<'a>],
     ) -> FacetSet {
-        let of_one = |it: &&Look<'a>| matches!(it.place, Place::Device(_));
-        let of_all = facets_of(looks.iter().filter(|it| !of_one(it)));
-        let by_devices = facets_of(looks.iter().filter(of_one)).without(of_all);
+        let over = control.over;
+        let is_enough = |n: u32, n_seen: u32| n <= n_seen.saturating_add(over.n_tolerated(n));
+        let counts_members =
+            is_listed && matches!(over, Population::Computers | Population::Servers);
+        let of_some = |it: &&Look<'a>| {
+            let is_counted = it.counted.is_some() && counts_members;
+            matches!(it.place, Place::Device(_)) || is_counted
+        };
+        let of_all = facets_of(looks.iter().filter(|it| !of_some(it)));
+        let by_devices = facets_of(looks.iter().filter(of_some)).without(of_all);
         for facet in by_devices.iter() {
-            let seen = looks.iter().filter(of_one).filter(|it| it.facets.has(facet));
-            let seen: BTreeSet<Place<'_>> = seen.map(|it| it.place).collect();
-            let n_seen = u32::try_from(seen.len()).unwrap_or(u32::MAX);
-            let over = control.over;
+            let seen = looks.iter().filter(of_some).filter(|it| it.facets.has(facet));
+            let n_seen = n_devices_seen(seen);
             let n_known = Some(n_known).filter(|it| is_listed || n_seen < *it);
-            let is_enough = |n: u32| n <= n_seen.saturating_add(over.n_tolerated(n));
-            if n_known.is_some_and(is_enough) {
+            if n_known.is_some_and(|it| is_enough(it, n_seen)) {
                 self.shares.push(Share::WHOLE);
                 continue;
             }
@@ -231,6 +249,22 @@ impl<'a> Parts<'a> {
     pub(in crate::engine) fn share(&self) -> Share {
         if self.is_whole() { Share::WHOLE } else { Share::mean(&self.shares) }
     }
+}
+
+/// How many different devices were looked at: the single ones, or what one source counts, if that is more.
+fn n_devices_seen<'l, 'a: 'l>(looks: impl Iterator<Item = &'l Look<'a>>) -> u32 {
+    let (mut single, mut counted) = (BTreeSet::new(), BTreeMap::<&str, u64>::new());
+    for it in looks {
+        match (it.place, it.counted) {
+            (Place::Device(_), _) => {
+                single.insert(it.place);
+            }
+            (_, Some((source, n))) => *counted.entry(source).or_default() += n,
+            (_, None) => (),
+        }
+    }
+    let most = counted.into_values().max().unwrap_or(0).max(single.len() as u64);
+    u32::try_from(most).unwrap_or(u32::MAX)
 }
 
 fn facets_of<'l, 'a: 'l>(looks: impl Iterator<Item = &'l Look<'a>>) -> FacetSet {
