@@ -152,6 +152,8 @@ pub struct ControlVerdict<'a> {
     pub n_unknown: usize,
     /// Until when all passes that passes, if that is earlier than the control says.
     pub passes_until: Option<Time>,
+    /// The facets of the control that it speaks of, by name. Empty: the catalog says which.
+    pub facets: &'static [&'static str],
 }
 
 impl<'a> ControlVerdict<'a> {
@@ -172,7 +174,7 @@ impl<'a> ControlVerdict<'a> {
         let [failed, unknown] =
             [failing.len(), n_unknown].map(|it| u32::try_from(it).unwrap_or(u32::MAX));
         let verdict = Verdict::of_population(passed, failed, unknown);
-        Self { code, verdict, failing, n_unknown, passes_until: None }
+        Self { code, verdict, failing, n_unknown, passes_until: None, facets: &[] }
     }
 }
 

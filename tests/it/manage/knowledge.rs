@@ -26,7 +26,7 @@ fn push(
 }
 
 fn account(user: &str, admin: bool, mfa: Option<bool>) -> Value {
-    json!({ "user": user, "admin": admin, "enabled": true, "mfa": mfa })
+    json!({ "user": user, "admin": admin, "enabled": true, "mfa": mfa, "mfaEnforced": mfa })
 }
 
 /// So many accounts, the first three of them administrators.

@@ -165,9 +165,13 @@ fn a_script_names_its_subjects_its_facet_and_how_many_there_are() {
         (
             json!({"facet": "lenght", "passed": 1, "failed": 0}),
             "facet",
-            "\"lenght\" is none of whole",
+            "must be absent: ID-06 has one part",
         ),
-        (json!({"platform": "lotus", "passed": 1, "failed": 0}), "platform", "must be one of m365"),
+        (
+            json!({"platform": "lotus", "passed": 1, "failed": 0}),
+            "platform",
+            "must be one of ID-06: ",
+        ),
         (json!({"passed": 3, "failed": 0, "of": 2}), "of", "must be at least the sum"),
         (json!({"status": "compliant", "of": 2}), "of", "needs passed and failed, or subjects"),
         (json!({"passed": 1, "failed": 0, "subjects": []}), "subjects", "give either subjects"),

@@ -113,7 +113,7 @@ pub(super) fn observation(
         remediation: None,
         failing: Vec::new(),
         memory: Memory::default(),
-        facets: Vec::new(),
+        facets: shown.facets.iter().map(|it| (*it).to_owned()).collect(),
         platform: None,
     })
 }

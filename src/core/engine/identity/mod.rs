@@ -110,6 +110,8 @@ pub enum Transition {
     Close,
 }
 
+/// The facet of ID-03 of which a list speaks that does not know who must use a second factor.
+const REGISTERED: &str = "registered";
 /// A role is privileged if its name contains one of these words, ignoring case.
 const PRIVILEGED_WORDS: [&str; 5] = ["admin", "owner", "root", "privileged", "superuser"];
 
@@ -270,6 +272,7 @@ pub fn verdicts(
     let members = enabled().filter(|it| it.user_type != UserType::Guest);
     let members = members.map(|it| Known::of_mfa(it, at, it.mfa));
     let admins = enabled().filter(|it| it.is_administrator());
+    let is_enforcement_known = admins.clone().all(|it| it.mfa_enforced.is_some());
     let admins = admins.map(|it| Known::of_mfa(it, at, it.is_protected()));
     let used = enabled().map(|it| {
         let is_dormant = it.is_dormant(it.listed_at.unwrap_or(at), dormant_days);
@@ -282,7 +285,10 @@ pub fn verdicts(
     }
     let all = [
         counted("ID-02", members, at, max_age_days("ID-02")),
-        counted("ID-03", admins, at, max_age_days("ID-03")),
+        ControlVerdict {
+            facets: if is_enforcement_known { &[] } else { &[REGISTERED] },
+            ..counted("ID-03", admins, at, max_age_days("ID-03"))
+        },
         of_guests,
         counted("ID-11", used, at, max_age_days("ID-11")),
     ];

@@ -2,7 +2,7 @@
 
 use super::body::{FactsBody, ObservationBody, SubjectBody};
 use super::field::{TEXT_CHARS_MAX, bad, optional, text};
-use crate::catalog::PLATFORM_QUESTIONS;
+use crate::engine::ControlPart;
 use crate::engine::catalog::Control;
 use crate::engine::fact::{
     N_FAILING_MAX, Observation, Status, UNNAMED_CHECK, Verdict, subject_hash,
@@ -42,20 +42,20 @@ pub(super) fn part(
     it: &ObservationBody,
     field: FieldName<'_>,
 ) -> Result<(Vec<String>, Option<String>, String)> {
-    if let Some(facet) = it.facet.as_ref().filter(|it| control.find_facet(it).is_none()) {
-        let known: Vec<&str> = control.facets.iter().map(|it| it.name.as_str()).collect();
-        return bad(field("facet"), format!("{facet:?} is none of {}", known.join(", ")));
-    }
-    let is_platform = |it: &String| PLATFORM_QUESTIONS.contains(&it.as_str());
-    if it.platform.as_ref().is_some_and(|it| !is_platform(it)) {
-        return bad(field("platform"), format!("must be one of {}", PLATFORM_QUESTIONS.join(", ")));
+    let (facet, platform) = (it.facet.clone(), it.platform.clone());
+    if let Some((name, rule)) = (ControlPart { facet, platform, scope: None }).problem(control) {
+        return bad(field(name), rule);
     }
     let name = match (&it.facet, &it.platform) {
         (None, None) => UNNAMED_CHECK.to_owned(),
         (Some(one), None) | (None, Some(one)) => one.clone(),
         (Some(facet), Some(platform)) => format!("{facet} on {platform}"),
     };
-    Ok((it.facet.iter().cloned().collect(), it.platform.clone(), it.check.clone().unwrap_or(name)))
+    // What names a platform alone is about all of the control there.
+    let is_whole = it.facet.is_none() && it.check.is_none() && it.platform.is_some();
+    let all = control.facets.iter().filter(|_| is_whole && 1 < control.facets.len());
+    let facets = it.facet.iter().chain(all.map(|it| &it.name)).cloned().collect();
+    Ok((facets, it.platform.clone(), it.check.clone().unwrap_or(name)))
 }
 
 fn tell_subjects(
