@@ -39,6 +39,7 @@ use estate::{N_UNSEEN_MAX, Unseen, UnseenKind};
 use evidence::estate::{Estate, Left, Sights};
 use fact::Facts;
 use horizon::Horizon;
+use identity::aside::AccountStandings;
 use posture::{FrameworkOutcome, Posture};
 use statement::RowStatements;
 
@@ -54,6 +55,7 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     let mut current = evidence::current::of_each_key(&sorted, facts);
     let sights = Sights::of(&current, &mut horizon);
     let left = Left::of(facts, &sights, &mut horizon);
+    let places_left = left.places_in(&current);
     left.drop_from(&mut current);
     let estate = Estate::of(facts, &sights, &left, &mut horizon);
     let rulings = evidence::subject::by_control(catalog, facts, &mut horizon);
@@ -74,6 +76,8 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     let (frameworks, row_bases) = frameworks.unzip();
     contradictions.extend(contradiction::of_platforms(facts.profile, &estate, &mut horizon));
     let score = score::score(catalog, &controls);
+    let status_of = |it: usize| controls[it].outcome.status;
+    let accounts = AccountStandings::of(catalog, places_left, (&current, &rulings), status_of);
     let risks = risk::risks(catalog, &controls, &unmapped, facts.base_loss, &mut horizon);
     Posture {
         frameworks,
@@ -89,6 +93,7 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
         row_bases,
         estate: sights.members(),
         unseen: unseen(catalog, &controls),
+        accounts,
         grounds: controls.iter_mut().map(|it| std::mem::take(&mut it.ground)).collect(),
         controls: controls.into_iter().map(|it| it.outcome).collect(),
     }

@@ -11,6 +11,7 @@ use super::estate::{EstateMember, Unseen};
 use super::framework::{Framework, FrameworkId, FrameworkRow, Level};
 use crate::clock::Time;
 use crate::engine::fact::Status;
+use crate::engine::identity::aside::AccountStandings;
 use crate::engine::severity::Severity;
 use crate::layout::read_by_layout;
 
@@ -28,6 +29,8 @@ pub struct Posture {
     pub estate: Vec<EstateMember>,
     /// What is known and nobody looked at, that of which most depends first.
     pub unseen: Vec<Unseen>,
+    /// What people and controls say of the accounts that lists show.
+    pub accounts: AccountStandings,
     /// Computed even without evidence. It is shown only once there was evidence.
     pub score: Score,
     /// True if any observation or attestation is valid.

@@ -214,6 +214,20 @@ impl<'a> Left<'a> {
         self.by_name.get(name.as_str()).copied()
     }
 
+    /// Source and scope of what was seen of the members.
+    pub(in crate::engine) fn places_in(
+        &self,
+        current: &[Current<'_>],
+    ) -> BTreeSet<(String, String)> {
+        if self.decisions.is_empty() {
+            return BTreeSet::new();
+        }
+        // Lists do not name a platform: their place is what their scope says.
+        let seen = current.iter().map(|it| it.worst).filter(|it| it.platform.is_none());
+        let left = seen.filter(|it| self.find(Place::of(it)).is_some());
+        left.map(|it| (it.source.clone(), it.scope.clone())).collect()
+    }
+
     /// Drops what was seen of the members.
     pub(in crate::engine) fn drop_from(&self, current: &mut Vec<Current<'_>>) {
         if !self.decisions.is_empty() {

@@ -1,5 +1,6 @@
 //! Accounts and apps as a source reported them, and what changed between two reads.
 
+pub mod aside;
 pub mod leaver;
 
 use bincode::{Decode, Encode};
