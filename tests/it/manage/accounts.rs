@@ -97,6 +97,20 @@ fn a_dormant_account_stays_so_until_a_list_shows_a_sign_in() {
 }
 
 #[test]
+fn a_dormant_account_that_never_signed_in_by_the_next_list_is_dormant() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let now = posture.now().to_string();
+    let of = |user: &str, last: &str| json!({"user": user, "admin": false, "enabled": true, "mfa": true, "lastSignIn": last});
+    for last in ["2025-01-01T00:00:00Z", "never"] {
+        list(&posture, &client, &json!([of("ann", last), of("bob", &now)]));
+        let found = standing(&posture, &client, "ID-11");
+        assert_eq!(found, ("partial".into(), Some(74)), "{last}");
+        assert_eq!(conditions(&posture), ["dormant_account_detected ann"], "{last}");
+    }
+}
+
+#[test]
 fn a_list_that_does_not_know_all_decides_at_most_partly() {
     let of_list = |list_of: &[Option<bool>]| {
         let posture = Posture::start();

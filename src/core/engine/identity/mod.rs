@@ -167,10 +167,14 @@ impl Identity {
         let is_carried = self.mfa.is_none() && before.mfa.is_some();
         let mfa_known_at = is_carried.then(|| before.mfa_known_at.unwrap_or(at));
         let was_dormant = before.is_dormant(at, days) == Some(true);
-        let is_unknown = self.last_sign_in == LastSignIn::Unknown;
+        let created_at = self.created_at.or(before.created_at.filter(|_| was_dormant));
+        let is_unknown = match self.last_sign_in {
+            LastSignIn::Unknown => true,
+            LastSignIn::Never => created_at.is_none(),
+            LastSignIn::At(_) => false,
+        };
         let last_sign_in =
             if is_unknown && was_dormant { before.last_sign_in } else { self.last_sign_in };
-        let created_at = self.created_at.or(before.created_at.filter(|_| was_dormant));
         Self { mfa, mfa_enforced, created_at, last_sign_in, mfa_known_at, ..self }
     }
 
