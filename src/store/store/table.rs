@@ -138,9 +138,8 @@ pub(super) const FACT_SUBJECTS: u8 = 42;
 /// The results of the last assessment.
 ///
 /// Key: [`POSTURE_ASSESSED`]. Value: `Assessed`. Key: [`POSTURE_SCORE`]. Value: `ScoreEntry`, the current one.
-/// Key: [`POSTURE_CONTROL`], control code. Value: `ControlOutcome`.
-/// Key: [`POSTURE_FRAMEWORK`], framework. Value: `FrameworkOutcome`.
-/// Key: [`POSTURE_RISK`], condition. Value: `OpenRisk`.
+/// Key: [`POSTURE_CONTROL`], control code. Value: `ControlOutcome`. Key: [`POSTURE_FRAMEWORK`], framework. Value: `FrameworkOutcome`.
+/// Key: [`POSTURE_RISK`], condition. Value: `OpenRisk`. Key: [`POSTURE_CONDITION_ASIDE`], its key. Value: `Condition`, not open.
 /// Key: [`POSTURE_TOUCHED`], hash of a failing subject. Value: u8, the score of the worst risk that touches it.
 /// Key: [`POSTURE_CONDITION`], its key. Value: `Condition`. Key: [`POSTURE_SUMMARY_EVENT`], its key. Value: `SummaryEvent`.
 /// Key: [`POSTURE_SUMMARIZED`], key of a condition or risk. Value: `SummaryMark`.
@@ -165,6 +164,7 @@ pub(super) const POSTURE_REFERENCES: u8 = 12;
 pub(super) const POSTURE_ESTATE: u8 = 15;
 pub(super) const POSTURE_CONTRADICTION: u8 = 13;
 pub(super) const POSTURE_N_CONTRADICTIONS: u8 = 14;
+pub(super) const POSTURE_CONDITION_ASIDE: u8 = 16;
 
 /// The history of the score and of every verdict.
 ///

@@ -1,6 +1,7 @@
 //! The management API, a file for each resource.
 
 mod accounts;
+mod alarms;
 mod alerts;
 pub(crate) mod all_events;
 mod batches;

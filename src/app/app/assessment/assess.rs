@@ -288,6 +288,7 @@ pub fn plan(
     let conditions = expiry.add_to(conditions, rows, now)?;
     let mut contradictions = ContradictionPlan::of(rows, &posture.contradictions, cause, now)?;
     let conditions = contradictions.add_to(conditions, rows, now)?;
+    let conditions = ConditionPlan::settled(conditions, rows, &posture.accounts, (is_undo, now))?;
     let mut conditions = conditions.map(ConditionPlan::finish).unwrap_or_default();
     let announcements = Announcements::plan(rows, cause.run(), events, &mut conditions, now)?;
     announced.n_events = u32::try_from(announcements.events.len()).unwrap_or(u32::MAX);

@@ -154,22 +154,32 @@ impl NewEvent {
         object
     }
 
+    /// What announces a stored condition again. `None`: it cannot be read.
+    pub fn of_condition(it: &Condition, now: Time) -> Option<Self> {
+        let kind = it.kind.parse().ok()?;
+        Some(Self::of_object(kind, it.key.clone(), serde_json::from_str(&it.object).ok()?, now))
+    }
+
+    /// The object as a condition stores it.
+    pub fn object_text(&self) -> String {
+        Value::Object(self.object.clone()).to_string()
+    }
+
     /// The event's condition when it opens. `before`: as it was stored. `None`: it is open already.
     pub fn condition(&self, before: Option<&Condition>, now: Time) -> Option<Condition> {
-        let object = Value::Object(self.object.clone()).to_string();
-        Condition::opened(before, (&self.key, self.kind.as_str()), object, now)
+        Condition::opened(before, (&self.key, self.kind.as_str()), self.object_text(), now)
     }
 
     /// Opens the event's condition. Returns the event with its occurrence, or `None` when the condition is open already.
     pub fn open(&self, batch: &mut ClientBatch<'_>, now: Time) -> Result<Option<Self>> {
-        let object = Value::Object(self.object.clone()).to_string();
-        let opened = batch.open_condition(&self.key, self.kind.as_str(), object, now)?;
+        let opened =
+            batch.open_condition(&self.key, self.kind.as_str(), self.object_text(), now)?;
         Ok(opened.map(|n| self.clone().with_occurrence(n)))
     }
 
     /// Replaces what the list of open conditions shows of the event's condition.
     pub fn replace_condition(&self, batch: &mut ClientBatch<'_>) -> Result<()> {
-        batch.replace_condition(&self.key, Value::Object(self.object.clone()).to_string())
+        batch.replace_condition(&self.key, self.object_text())
     }
 
     #[must_use]

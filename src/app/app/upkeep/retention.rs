@@ -93,9 +93,10 @@ fn silent_scopes(rows: &ClientSnapshot, before: Time) -> Result<Vec<SourceScope>
     Ok(all)
 }
 
-/// Returns source and scope of the accounts and apps that a condition is open about.
+/// Returns source and scope of the accounts and apps that a condition is open about, or set aside.
 fn open_places(rows: &ClientSnapshot) -> Result<HashSet<(String, String)>> {
     let open = rows.list_conditions()?.into_iter().filter(|it| it.closed_at.is_none());
+    let open = open.chain(rows.list_conditions_aside()?);
     let place = |object: String| {
         let object: ConditionObject = serde_json::from_str(&object).ok()?;
         Some((object.source?, object.scope?))

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::row_key::{RowKey, Span};
-use crate::store::table::{POSTURE, POSTURE_CONDITION};
+use crate::store::table::{POSTURE, POSTURE_CONDITION, POSTURE_CONDITION_ASIDE};
 
 /// A condition that opens again within this many days continues its occurrence count.
 pub const REOPEN_DAYS: i64 = 7;
@@ -61,7 +61,17 @@ fn row_key(key: &str) -> RowKey {
     RowKey::of(POSTURE_CONDITION).last_text(key)
 }
 
+fn aside_key(key: &str) -> RowKey {
+    RowKey::of(POSTURE_CONDITION_ASIDE).last_text(key)
+}
+
 impl<R: Rows> ClientTransaction<R> {
+    /// Those that would be open if a person had not said that what they are about is meant to be so, or not meant at all.
+    /// `occurrence`: how many times they were.
+    pub fn list_conditions_aside(&self) -> Result<Vec<Condition>> {
+        self.list(POSTURE, &RowKey::of(POSTURE_CONDITION_ASIDE))
+    }
+
     pub fn find_condition(&self, key: &str) -> Result<Option<Condition>> {
         self.find(POSTURE, &row_key(key))
     }
@@ -124,6 +134,14 @@ impl ClientBatch<'_> {
 
     pub fn remove_condition(&mut self, key: &str) -> Result<()> {
         self.remove(POSTURE, &row_key(key)).map(|_| ())
+    }
+
+    pub fn put_condition_aside(&mut self, condition: &Condition) -> Result<()> {
+        self.put(POSTURE, &aside_key(&condition.key), condition)
+    }
+
+    pub fn remove_condition_aside(&mut self, key: &str) -> Result<()> {
+        self.remove(POSTURE, &aside_key(key)).map(|_| ())
     }
 
     /// Replaces what an open condition shows.

@@ -106,6 +106,9 @@ fn plan_newest(
             let is_announced = has_baseline || condition == AccountCondition::AdminMfaMissing;
             plan.changes.push(ConditionChange { event, to, is_announced });
         }
+        if before.is_some_and(|it| it.user != after.user) {
+            rename(plan, &after, place, (lists.at, days));
+        }
         if before != Some(&after) {
             plan.count(ListKind::Identities, before.is_none());
             plan.identities.push(after.clone());
@@ -131,6 +134,16 @@ fn plan_newest(
     }
     plan.moved.entry(ListKind::Identities).or_default().n_gone = plan.n_gone(ListKind::Identities);
     merged
+}
+
+/// Plans that the conditions of an account that are states show its name.
+fn rename(plan: &mut ListsPlan, it: &Identity, place: (&str, &str), when: (Time, u16)) {
+    let states = [
+        AccountCondition::MfaDisabled,
+        AccountCondition::AdminMfaMissing,
+        AccountCondition::Dormant,
+    ];
+    plan.renamed.extend(states.map(|condition| event(condition, None, it, place, when)));
 }
 
 /// Plans what a list changes that is older than one that is known.
@@ -453,6 +466,11 @@ fn restate_conditions(
     judge: &AccountJudge<'_>,
 ) {
     let days = judge.rules.dormant_after_days;
+    for (id, now) in &after.accounts {
+        if before.accounts.get(id).is_some_and(|it| it.user != now.user) {
+            rename(plan, now, place, (after.known_at, days));
+        }
+    }
     let is_open = |replay: &Replay, key| replay.told.get(key).is_some_and(|it| it.opened.is_some());
     for (key, told) in &after.told {
         let Some((was, now)) = &told.opened else { continue };

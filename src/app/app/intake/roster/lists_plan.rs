@@ -39,6 +39,8 @@ pub struct ListsPlan {
     pub(super) scans: Vec<StoredScan>,
     pub(super) forgotten_scans: Vec<ScanKey>,
     pub(super) changes: Vec<ConditionChange>,
+    /// Conditions of accounts that have another name now, as they would be announced.
+    pub(super) renamed: Vec<NewEvent>,
     /// `None`: the lists change none.
     pub conditions: Option<ConditionPlan>,
     /// What complete lists show about controls.
@@ -251,7 +253,7 @@ impl ListsPlan {
     }
 
     pub(super) fn plan_conditions(&mut self, rows: &ClientSnapshot, now: Time) -> Result<()> {
-        if self.changes.is_empty() {
+        if self.changes.is_empty() && self.renamed.is_empty() {
             return Ok(());
         }
         let mut conditions = ConditionPlan::read(rows)?;
@@ -262,6 +264,9 @@ impl ListsPlan {
             if it.to != Transition::Close {
                 conditions.open(it.event, it.is_announced, now);
             }
+        }
+        for it in std::mem::take(&mut self.renamed) {
+            conditions.rename(&it);
         }
         self.conditions = Some(conditions);
         Ok(())
