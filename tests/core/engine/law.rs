@@ -348,6 +348,30 @@ proptest! {
     }
 
     #[test]
+    fn one_more_check_that_fails_never_raises_a_score_or_lowers_the_loss(
+        world in any_world(), other in any_observation(1), failed in 0..5u32,
+    ) {
+        let mut world = without_lapse(world);
+        // It may well end what a person said, and be as new as a row asks.
+        world.attestations.clear();
+        world.decisions.clear();
+        world.profile.clear();
+        let rows = world.catalog.frameworks.iter_mut().flat_map(|it| &mut it.rows);
+        rows.flat_map(|it| &mut it.controls).for_each(|it| it.within_days = None);
+        let verdict = match failed {
+            0 => Verdict::Stated(Status::NonCompliant),
+            _ => Verdict::Counted { passed: 0, failed },
+        };
+        let other = Observation { verdict, valid_until: None, ..other };
+        prop_assume!(world.observations.iter().all(|it| key(it) != key(&other)));
+        let mut more = world.clone();
+        more.observations.push(other);
+        let (before, after) = (world.assess(), more.assess());
+        prop_assert_eq!(raised(&before, &after), Vec::<String>::new());
+        prop_assert!(loss(&before) <= loss(&after));
+    }
+
+    #[test]
     fn one_more_control_that_fails_raises_the_loss_and_no_dollar_impact(
         world in any_world(), severity in select(Severity::ALL.to_vec()), is_partial in any::<bool>(),
     ) {

@@ -79,7 +79,8 @@ fn of_a_check_that_shows_only_gaps_what_passes_decides_beside_others_alone() {
     check(std::slice::from_ref(&bad), (NonCompliant, Some(0)));
     check(&[bad.clone(), good.clone().scope("y")], (NonCompliant, Some(0)));
     check(&[good.clone(), seen(1, 0)], (Compliant, Some(100)));
-    check(&[good.clone(), seen(0, 1)], (NonCompliant, Some(24)));
+    check(&[good.clone(), seen(0, 1)], (NonCompliant, Some(0)));
+    check(&[good.clone(), seen(0, 1), seen(1, 0).check("c2")], (NonCompliant, Some(32)));
     check(&[bad.clone(), seen(1, 0)], (Partial, Some(50 + 40)));
     check(&[good.clone(), seen(1, 0).at(TODAY - 40)], SILENT);
     let silent = of(std::slice::from_ref(&good)).findings.unwrap();
@@ -434,7 +435,9 @@ fn a_control_of_open_findings_is_decided_by_every_serious_check_of_its_platforms
     assert_eq!(three(&[("a", &good), ("b", &good), ("b", &twice)]), SILENT);
     assert_eq!(three(&[("a", &good), ("b", &good), ("c", &good)]), (Compliant, Some(100)));
     assert_eq!(three(&[("a", &good), ("b", &bad)]), (NonCompliant, Some(0)));
-    assert_eq!(three(&[("a", &good), ("b", &bad), ("c", &good)]), (NonCompliant, Some(32)));
+    assert_eq!(three(&[("a", &good), ("b", &bad), ("c", &good)]), (NonCompliant, Some(0)));
+    let four = [("a", &good), ("b", &bad), ("c", &good), ("d", &good)];
+    assert_eq!(three(&four), (NonCompliant, Some(36)));
     let mut unused = of();
     unused.catalog.controls[0].n_checks_min = 3;
     let unused = unused.says("p", unused_since(TODAY - 3));

@@ -92,9 +92,11 @@ pub(in crate::engine) fn by_control<'a>(
             let rulings = rulings_of(index);
             claims.extend(taken.filter_map(|it| it.claim(control.max_age_days, rulings)));
         }
-        if is_narrow(control, claims, now) {
-            let of_checks = claims.iter_mut().filter(|it| it.current.is_of_check());
-            of_checks.for_each(|it| it.is_narrow = true);
+        let is_narrow = has_few_checks(control, claims, now, |_| true);
+        let is_hollow =
+            is_narrow || has_few_checks(control, claims, now, |it| !it.result.is_all_failing());
+        for it in claims.iter_mut().filter(|it| it.current.is_of_check()) {
+            (it.is_narrow, it.is_hollow) = (is_narrow, is_hollow);
         }
         overruled.extend(stated::settle(claims, parts, now).map(|it| (index, it)));
     }
@@ -156,14 +158,19 @@ fn lacks_others(
     asked.without(shown)
 }
 
-/// Returns true if fewer different checks were seen than the control asks for.
-fn is_narrow(control: &Control, claims: &[EvidenceClaim<'_>], now: Time) -> bool {
+/// Returns true if fewer different checks were seen than the control asks for, of those with a claim that `counts`.
+fn has_few_checks(
+    control: &Control,
+    claims: &[EvidenceClaim<'_>],
+    now: Time,
+    counts: impl Fn(&EvidenceClaim<'_>) -> bool,
+) -> bool {
     let n_min = usize::from(control.n_checks_min);
     if n_min <= 1 {
         return false;
     }
     let mut checks = Vec::with_capacity(n_min);
-    for it in claims.iter().filter(|it| now < it.until && !it.shows_only_gaps()) {
+    for it in claims.iter().filter(|it| now < it.until && !it.shows_only_gaps() && counts(it)) {
         if checks.len() == n_min {
             break;
         }

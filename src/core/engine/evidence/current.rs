@@ -73,6 +73,11 @@ impl CheckResult {
         self.is_failing() && self.failed == self.muted
     }
 
+    /// Everything that was seen fails.
+    pub(in crate::engine) fn is_all_failing(&self) -> bool {
+        self.is_failing() && self.passed == 0 && self.status == Status::NonCompliant
+    }
+
     /// Returns a sort key from worst to best.
     pub(in crate::engine) fn badness(&self) -> (u8, Reverse<u64>, Reverse<u64>, u64) {
         (rank(self.status), Reverse(self.failed), Reverse(self.unseen), self.passed)
@@ -91,6 +96,8 @@ pub(in crate::engine) struct EvidenceClaim<'a> {
     pub(in crate::engine) shows: FacetSet,
     /// The same, for now: too few different checks were seen.
     pub(in crate::engine) is_narrow: bool,
+    /// Too few different checks pass in any part.
+    pub(in crate::engine) is_hollow: bool,
     /// The facets of which its failure is one.
     pub(in crate::engine) fails: FacetSet,
     /// What people decided about subjects of the control.
@@ -114,6 +121,11 @@ impl<'a> EvidenceClaim<'a> {
     /// Returns true if what passes decides nothing by itself.
     pub(in crate::engine) fn is_thin(&self) -> bool {
         self.shows_only_gaps() || self.is_narrow
+    }
+
+    /// It passes in no part that counts.
+    pub(in crate::engine) fn shows_nothing_met(&self) -> bool {
+        self.is_thin() || self.is_hollow || self.result.is_all_failing()
     }
 
     /// It passes, and the observation before it failed.
@@ -159,6 +171,7 @@ impl<'a> Current<'a> {
             until,
             shows: FacetSet::WHOLE,
             is_narrow: false,
+            is_hollow: false,
             fails: FacetSet::WHOLE,
             rulings,
         })

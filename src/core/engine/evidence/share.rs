@@ -54,11 +54,12 @@ impl<'a> Sum<'a> {
     pub(in crate::engine) fn of(claims: impl Iterator<Item = EvidenceClaim<'a>>) -> Self {
         let n_claims = claims.size_hint().1.unwrap_or(0);
         let mut tallies: Vec<ShareCounts<'a>> = Vec::with_capacity(n_claims.min(N_CHECKS_USUAL));
-        let (mut is_critical, mut is_thin) = (false, true);
+        let (mut is_critical, mut is_thin, mut is_hollow) = (false, true, true);
         let mut next = 0;
         for claim in claims {
             is_critical |= claim.result.is_critical;
             is_thin &= claim.is_thin();
+            is_hollow &= claim.shows_nothing_met();
             let place = find(&tallies, next, claim.current.check);
             match place {
                 Ok(index) => tallies[index].add(claim),
@@ -70,9 +71,9 @@ impl<'a> Sum<'a> {
         let share = Share::mean(&shares.collect::<Vec<_>>());
         tallies.sort_by_key(|it| (rank(it.status()), Reverse(it.failed)));
         let status = tallies.first().map_or(Status::Compliant, ShareCounts::status);
-        // A failure is never better than a pass that decides nothing.
+        // A failure is never better than a pass that decides nothing, and not if more fails beside it.
         let is_failing = tallies.iter().any(ShareCounts::is_failing);
-        let (status, share) = if is_thin && is_failing {
+        let (status, share) = if is_hollow && is_failing {
             (Status::NonCompliant, Share::NONE)
         } else {
             (status, share)
