@@ -8,6 +8,7 @@ use posture_core::engine::fact::{Attestation, RowDecision, RowDecisionKind, Stat
 use posture_core::engine::framework::FrameworkId::{CmmcL1, CmmcL2, Soc2};
 use posture_core::engine::framework::{ControlRole, FrameworkRow, Level, ReadinessRule, Sprs};
 use posture_core::engine::posture::{FrameworkSummary, RowOutcome};
+use posture_core::engine::readiness::{GroupReadiness, of_groups};
 use posture_core::engine::severity::Severity::{Critical, High, Low, Medium};
 
 use super::world::{
@@ -244,6 +245,39 @@ fn readiness_may_be_the_share_of_compliant_rows() {
     let all = [Compliant, Partial, NotApplicable, Compliant].map(|it| (High, Some(it)));
     let rows = (0..4).map(|it| decides("", &[it])).collect();
     assert_eq!(summary_of(ReadinessRule::CompliantShare, said(&all), rows).readiness, 66);
+}
+
+#[test]
+fn a_group_is_judged_by_the_rule_and_the_gates_of_its_framework() {
+    for rule in [ReadinessRule::Mean, ReadinessRule::CompliantShare] {
+        for gate in [None, Some(Compliant), Some(Partial)] {
+            let all = [Compliant, Partial, NonCompliant, NotApplicable, Compliant, Compliant];
+            let all = all.map(|it| (High, Some(it))).into_iter();
+            let mut world = said(&all.chain([(High, gate)]).collect::<Vec<_>>());
+            let mut rows: Vec<_> = (0..7).map(|it| decides("", &[it])).collect();
+            rows[6].gate = gate.is_some();
+            // All rows are of the first group, and some of the second, which has no gate.
+            for (index, row) in rows.iter_mut().enumerate() {
+                row.groups = if (4..6).contains(&index) { vec![0, 1] } else { vec![0] };
+            }
+            world.framework(CmmcL2, rule, rows);
+            let framework = world.catalog.frameworks.iter_mut().find(|it| it.id == CmmcL2);
+            let framework = framework.unwrap();
+            framework.groups = vec!["all".into(), "some".into()];
+            let framework = framework.clone();
+            let outcome = world.outcome_of(CmmcL2);
+            let groups = of_groups(&framework, &outcome.rows);
+            let summary = outcome.summary;
+            let of_all = GroupReadiness {
+                n_total: summary.total,
+                n_compliant: summary.passed,
+                readiness: summary.readiness,
+            };
+            assert_eq!(groups[0], of_all, "{rule:?} {gate:?}");
+            let capped = if gate == Some(Partial) { 69 } else { 100 };
+            assert_eq!((groups[1].n_total, groups[1].readiness), (2, capped), "{rule:?} {gate:?}");
+        }
+    }
 }
 
 #[test]

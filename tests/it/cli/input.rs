@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{NOBODY, now_s, refusal, some_checks};
 use crate::harness::process::{Folder, Server};
 use crate::harness::sample;
+use crate::manage::{Finding, prowler};
 
 /// What is known of a client, to be compared before and after.
 fn known(folder: &Folder, server: &Server, key: &str, client: &str) -> (Value, Value, u64) {
@@ -108,6 +109,25 @@ fn the_same_file_again_is_a_no_op_that_says_so_and_an_import_can_be_undone() {
     let done = folder.run(&["import", "undo", "--client", &client, &id]);
     assert!(refusal(&done).contains("already undone"), "{}", done.err);
     assert!(folder.ok(&import).contains("imported as"), "what was undone can come again");
+}
+
+#[test]
+fn a_complete_file_that_is_far_shorter_is_said_to_be_held() {
+    let folder = Folder::new();
+    let client = folder.client("Acme");
+    let names: Vec<String> = (0..40).map(|it| format!("check_{it:02}")).collect();
+    let all: Vec<Finding<'_>> = names.iter().map(|it| (it.as_str(), "FAIL", "high", "x")).collect();
+    folder.write("all.csv", &prowler(&all));
+    folder.write("half.csv", &prowler(&all[..20]));
+    let import = |file: &str| {
+        let args =
+            ["import", "--client", &client, "--complete", "--again", "--observed-at", "now", file];
+        folder.ok(&args)
+    };
+    let says = "it has far fewer checks than before: what it lacks counts as gone once a second file agrees";
+    assert!(!import("all.csv").contains(says));
+    let held = import("half.csv");
+    assert!(held.contains(says), "{held}");
 }
 
 #[test]

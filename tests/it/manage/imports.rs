@@ -159,6 +159,23 @@ fn a_complete_import_makes_a_missing_check_gone() {
 }
 
 #[test]
+fn a_complete_import_that_is_held_says_so() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let names: Vec<String> = (0..40).map(|it| format!("check_{it:02}")).collect();
+    let all: Vec<Finding<'_>> = names.iter().map(|it| (it.as_str(), "FAIL", "high", "x")).collect();
+    let held = |query: &str, n: usize| {
+        posture.pass_s(60);
+        let answer = import(&posture, &client, query, &all[..n]);
+        let path = format!("/api/clients/{client}/risks");
+        (answer["held"].clone(), read(&posture, &path).as_array().unwrap().len())
+    };
+    assert_eq!(held("complete=true", 40), (json!(false), 40));
+    assert_eq!(held("complete=true", 20), (json!(true), 40), "what it lacks is kept");
+    assert_eq!(held("complete=true&again=true", 20), (json!(false), 20), "a second one agrees");
+}
+
+#[test]
 fn a_complete_import_leaves_what_it_could_not_check() {
     let posture = Posture::start();
     let client = posture.client("A");
