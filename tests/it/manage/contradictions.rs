@@ -342,6 +342,39 @@ fn reports_name_who_decided_what_although_it_fails() {
 }
 
 #[test]
+fn what_is_out_of_scope_although_it_fails_is_counted_and_named_the_most_severe_first() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let all = catalog().controls.iter().filter(|it| it.is_automatic());
+    let codes: Vec<&str> = all.map(|it| it.code.as_str()).take(60).collect();
+    let fails = |it: &&str| json!({"control": it, "passed": 0, "failed": 2});
+    let failing: Vec<Value> = codes.iter().map(fails).collect();
+    let body = json!({"source": "script", "observations": failing});
+    let path = format!("/api/clients/{client}/facts");
+    assert_eq!(posture.operator("POST", &path, &body).status, 200);
+    posture.pass_s(60);
+    for code in &codes {
+        let body = json!({"status": "not_applicable", "reason": "not wanted", "by": "Ada"});
+        let path = format!("/api/clients/{client}/controls/{code}");
+        assert_eq!(posture.operator("PUT", &path, &body).status, 200, "{code}");
+    }
+    assert_eq!(read(&posture, "/api/portfolio/scores")[0]["contradictions"], 60);
+    let report = ask(&posture, &client, "language=en").text();
+    let report = texts(&report);
+    let at = |wanted: &str| report.iter().position(|it| it.contains(wanted));
+    let start = at("60 decisions are contradicted by what was seen.").unwrap();
+    let end = at("And 10 more.").unwrap();
+    let named = &report[start..end];
+    let order =
+        |it: &String| ["Critical", "High", "Medium", "Low"].iter().position(|word| it == word);
+    let severities: Vec<usize> = named.iter().filter_map(order).collect();
+    assert_eq!(severities.len(), 50, "{named:?}");
+    assert!(severities.is_sorted() && severities[0] < severities[49], "{severities:?}");
+    let n_who = named.iter().filter(|it| it.contains("Out of scope, by Ada on ")).count();
+    assert_eq!(n_who, 50);
+}
+
+#[test]
 fn a_report_names_what_is_muted_in_a_tool_apart_from_what_people_accept() {
     let posture = Posture::start();
     let client = posture.client("A");

@@ -1,11 +1,14 @@
 //! Decisions of people that are contradicted by what was seen: who decided what, when and why, and what was seen.
 
-use super::language::{counted, date, heading, number, of, say};
+use std::cmp::Reverse;
+
+use super::language::{counted, date, heading, number, of, say, severity};
 use super::wording;
 use crate::app::report::question;
 use crate::clock::zone::Zone;
 use crate::engine::catalog::Catalog;
 use crate::engine::contradiction::{Contradiction, DecidedThing, DecisionKind};
+use crate::engine::severity::Severity;
 use crate::paper::{Block, Column, Language, Table};
 
 /// The decisions that are named.
@@ -14,10 +17,24 @@ const N_NAMED: usize = 50;
 const N_SEEN_NAMED: usize = 5;
 
 /// A contradiction, and what the decision is about in words.
-pub(super) type Named = (String, Contradiction);
+pub(super) struct Named {
+    name: String,
+    /// Of the worst control that was seen to fail. `None`: none was, only something of a platform.
+    severity: Option<Severity>,
+    found: Contradiction,
+}
 
+/// The most severe come first.
 pub(super) fn named(language: Language, catalog: &Catalog, all: Vec<Contradiction>) -> Vec<Named> {
-    all.into_iter().map(|it| (name(language, catalog, &it.about), it)).collect()
+    let severity_of = |code: &String| Some(catalog.controls[catalog.find_control(code)?].severity);
+    let of = |found: Contradiction| Named {
+        name: name(language, catalog, &found.about),
+        severity: found.seen.controls.iter().filter_map(severity_of).max(),
+        found,
+    };
+    let mut all: Vec<Named> = all.into_iter().map(of).collect();
+    all.sort_by_key(|it| Reverse(it.severity));
+    all
 }
 
 fn name(language: Language, catalog: &Catalog, about: &DecidedThing) -> String {
@@ -56,17 +73,20 @@ pub(super) fn blocks(language: Language, zone: &Zone, all: &[Named]) -> Vec<Bloc
         "{n} par ce qui a été constaté. Ce qui est exclu ou déclaré respecté compte ainsi dans chaque pointage, même si un \
          échec a été constaté. Une plateforme qui a été vue compte comme utilisée."
     );
-    let row = |(name, it): &Named| {
-        vec![name.clone(), decision(language, zone, it), seen(language, zone, it)]
+    let row = |it: &Named| {
+        let severe = it.severity.map_or("", |it| severity(language, it)).to_owned();
+        let (what, seen) = (decision(language, zone, &it.found), seen(language, zone, &it.found));
+        vec![it.name.clone(), severe, what, seen]
     };
     let table = Table {
         columns: vec![
-            Column::left(of(language, "Decision about", "Décision sur"), 32),
+            Column::left(of(language, "Decision about", "Décision sur"), 29),
+            Column::left(of(language, "Severity", "Gravité"), 11),
             Column::left(
                 of(language, "What, by whom and why", "Laquelle, par qui et pourquoi"),
-                38,
+                33,
             ),
-            Column::left(of(language, "What was seen", "Ce qui a été constaté"), 30),
+            Column::left(of(language, "What was seen", "Ce qui a été constaté"), 27),
         ],
         rows: all.iter().take(N_NAMED).map(row).collect(),
     };
