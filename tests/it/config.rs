@@ -59,6 +59,7 @@ fn the_defaults_are_those_of_the_manual() {
     assert_eq!(it.webhooks.allow_private_networks, []);
     assert_eq!(it.webhooks.retention_days, 30);
     assert_eq!(it.assessment.stale_asset_days, 30);
+    assert_eq!(it.assessment.new_member_days, 7);
     assert_eq!((it.assessment.dormant_after_days, it.assessment.evidence_warning_days), (90, 30));
     let retention = it.retention;
     let days = (retention.statements, retention.observations, retention.events);
@@ -130,7 +131,7 @@ fn every_key_is_taken_from_the_file() {
          packets_per_s = 1\nper_host_connections = 1\nconcurrent = 1\n\
          [webhooks]\ntimeout_s = 1\nretry_gaps_s = [0, 0]\nallow_http_networks = [\"10.0.0.0/8\"]\n\
          allow_private_networks = [\"10.0.0.0/8\"]\nretention_days = 1\n\
-         [assessment]\nstale_asset_days = 2\ndormant_after_days = 3\n\
+         [assessment]\nstale_asset_days = 2\nnew_member_days = 0\ndormant_after_days = 3\n\
          evidence_warning_days = 4\nrecord_cost = 0\ndowntime_cost_per_hour = 1_000_000_000\n\
          downtime_hours = 8_760\nincidents_per_1000 = { default = 1_000 }\n\
          [assessment.records_per_employee]\nDefault = 0\n\"Dental Care\" = 1_000_000\n\
@@ -173,7 +174,7 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
     assert_eq!(options.import_watch.as_deref(), Some(Path::new("inbox")));
-    assert_eq!(n_keys, 70);
+    assert_eq!(n_keys, 71);
     let mail = options.mail.unwrap();
     assert_eq!((&*mail.host, mail.port, mail.tls), ("::1", 25, MailTls::None));
     assert_eq!((mail.from.name.as_deref(), mail.from.email.as_ref()), (Some("Ä"), "a@b.example"));
@@ -296,6 +297,7 @@ fn a_wrong_value_is_refused_with_its_rule() {
         ("webhooks", "retry_gaps_s = []", "must have 1 to 20 items, not 0".to_owned()),
         ("webhooks", "retry_gaps_s = [0, 604_801]", "must be 0 to 604800, not 604801".to_owned()),
         ("assessment", "stale_asset_days = 3651", "must be 1 to 3650, not 3651".to_owned()),
+        ("assessment", "new_member_days = 31", "must be 0 to 30, not 31".to_owned()),
         ("retention", "statements_days = 364", "must be 0, or 365 to 36500, not 364".to_owned()),
         ("retention", "observations_days = 29", "must be 0, or 30 to 36500, not 29".to_owned()),
         ("retention", "events_days = 0", "must be 7 to 3650, not 0".to_owned()),

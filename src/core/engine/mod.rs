@@ -91,7 +91,7 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
         loss: risks.loss,
         changes_at: horizon.soonest(),
         row_bases,
-        estate: sights.members(),
+        estate: sights.seen(&facts.estate.sights),
         unseen: unseen(catalog, &controls),
         accounts,
         grounds: controls.iter_mut().map(|it| std::mem::take(&mut it.ground)).collect(),

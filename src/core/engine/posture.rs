@@ -7,7 +7,7 @@ use bincode::{Decode, Encode};
 use super::basis::{Basis, Ground};
 use super::catalog::Catalog;
 use super::contradiction::Contradiction;
-use super::estate::{EstateMember, Unseen};
+use super::estate::{SeenEstate, Unseen};
 use super::framework::{Framework, FrameworkId, FrameworkRow, Level};
 use crate::clock::Time;
 use crate::engine::fact::Status;
@@ -25,8 +25,7 @@ pub struct Posture {
     pub frameworks: Vec<FrameworkOutcome>,
     /// What each row of each of the frameworks rests on.
     pub row_bases: Vec<Vec<Basis>>,
-    /// The platforms and accounts that were seen, first the platforms.
-    pub estate: Vec<EstateMember>,
+    pub estate: SeenEstate,
     /// What is known and nobody looked at, that of which most depends first.
     pub unseen: Vec<Unseen>,
     /// What people and controls say of the accounts that lists show.

@@ -306,6 +306,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
                 dormant_after_days: days(assessment.dormant_after_days),
                 evidence_warning_days: days(assessment.evidence_warning_days),
                 stale_asset_days: days(assessment.stale_asset_days),
+                new_member_days: days(assessment.new_member_days),
                 retention: Retention {
                     statements_days: days(options.retention.statements),
                     observations_days: days(options.retention.observations),

@@ -16,6 +16,7 @@ use super::rule::{
     path, public_url, recipient, socket_addr, time_zone, zero_or,
 };
 use crate::app::client::retention::{OBSERVATIONS_DAYS, STATEMENTS_DAYS};
+use crate::app::client::settings::NEW_MEMBER_DAYS;
 use crate::app::setting::{BACKUP_HOURS, Configured, LANGUAGES, MSP_NAME_CHARS, N_BACKUPS};
 use crate::app::upkeep::EVENTS_DAYS;
 use crate::clock::zone::Zone;
@@ -208,6 +209,7 @@ pub struct WebhookConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assessment {
     pub stale_asset_days: u32,
+    pub new_member_days: u32,
     pub dormant_after_days: u32,
     pub evidence_warning_days: u32,
     /// Serious incidents in a year of 1,000 clients that meet everything.
@@ -458,6 +460,7 @@ fn webhooks(it: &mut ConfigReader<'_>) -> WebhookConfig {
 fn assessment(it: &mut ConfigReader<'_>) -> Assessment {
     Assessment {
         stale_asset_days: it.get("assessment.stale_asset_days", number(DAYS)),
+        new_member_days: it.get("assessment.new_member_days", number(NEW_MEMBER_DAYS)),
         dormant_after_days: it.get("assessment.dormant_after_days", number(DAYS)),
         evidence_warning_days: it.get("assessment.evidence_warning_days", number(DAYS)),
         incidents_per_1000: it.get("assessment.incidents_per_1000", by_industry(INCIDENTS)),

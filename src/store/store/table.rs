@@ -48,7 +48,8 @@ pub(super) const ASSETS: PerClient = PerClient { noun: "assets", part: ClientPar
 /// The names and identifiers by which assets are found.
 ///
 /// Key: [`EXTERNAL_NAME`], source, external id. Value: asset id. Several names may lead to one asset.
-/// Key: a kind from [`EXTERNAL_SERIAL`] on, the identifier in lower case, asset id. Value: nothing.
+/// Key: a kind from [`EXTERNAL_SERIAL`] on, the identifier in lower case, asset id. Value: nothing. Of one that is new, the day
+/// when it was seen first; of one that is stale, no identifier. Key: [`EXTERNAL_SINCE`], source. Value: when it pushed one first.
 /// Invariant: the asset exists. Maintained by `asset.rs`.
 pub(super) const EXTERNAL: PerClient = PerClient { noun: "external", part: ClientPart::Inventory };
 pub(super) const EXTERNAL_NAME: u8 = 1;
@@ -56,13 +57,15 @@ pub(super) const EXTERNAL_SERIAL: u8 = 2;
 pub(super) const EXTERNAL_MAC: u8 = 3;
 pub(super) const EXTERNAL_HOSTNAME: u8 = 4;
 pub(super) const EXTERNAL_IP: u8 = 5;
+pub(super) const EXTERNAL_NEW: u8 = 6;
+pub(super) const EXTERNAL_STALE: u8 = 7;
+pub(super) const EXTERNAL_SINCE: u8 = 8;
 
 /// Observations and statements about a client, and where they came from.
 ///
 /// Key: [`FACT_VERSION`]. Value: u64, moved by every ingest that changes what an assessment reads.
 /// Key: [`FACT_OBSERVATION`], subject, source, scope, check, observed at (falling), import. Value: `Observation`.
-/// Key: [`FACT_ATTESTATION`], control code. Value: `Attested`.
-/// Key: [`FACT_DECISION`], framework, reference. Value: `RowDecision`.
+/// Key: [`FACT_ATTESTATION`], control code. Value: `Attested`. Key: [`FACT_DECISION`], framework, reference. Value: `RowDecision`.
 /// Key: [`FACT_IMPORT`], at (falling), import. Value: `Import`.
 /// Key: [`FACT_IMPORT_TIME`], import. Value: its time. Invariant: one for each import.
 /// Key: [`FACT_IMPORT_DIGEST`], digest, at (falling), import. Value: nothing. Invariant: one for each import.
@@ -78,8 +81,7 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_LIST`], source, scope, at (falling), arrived at (falling), import, number. Value: `AccountRows`.
 /// Key: [`FACT_SCAN`], system, source, at (falling), number, import. Value: `ScanRow`, a part of what one scan found.
 /// Key: [`FACT_COLUMNS`], source. Value: pairs of a field and the name of its column.
-/// Key: [`FACT_LEAVER`], source, at (falling), arrived at (falling), import, number. Value: `LeaverRow`, a part of a list of people
-/// who left.
+/// Key: [`FACT_LEAVER`], source, at (falling), arrived at (falling), import, number. Value: `LeaverRow`, a part of a list.
 /// Key: [`FACT_EVIDENCE_FILE`], evidence id. Value: `EvidenceFile`. Without its entry in the register: it broke off while it arrived.
 /// Key: [`FACT_EVIDENCE_PART`], evidence id, number. Value: bytes. Invariant: the file is there.
 /// Key: [`FACT_HEALTH`], source. Value: `SourceHealth`.
@@ -188,9 +190,7 @@ pub(super) const ALL_PER_CLIENT: [PerClient; 5] = [ASSETS, EXTERNAL, FACTS, POST
 /// Key: a name in `meta.rs`. Value: that name's own type. Invariant: `format` is there from creation on.
 pub(super) const META: &str = "meta";
 
-/// What a backup holds. Only in backups.
-///
-/// Key: nothing. Value: `Manifest`. Written last.
+/// What a backup holds. Only in backups. Key: nothing. Value: `Manifest`. Written last.
 pub(super) const MANIFEST: &str = "manifest";
 
 /// Client organizations.

@@ -2,7 +2,8 @@
 
 use posture_core::engine::catalog::facet::Population;
 use posture_core::engine::estate::{
-    EstateKind, KnownEstate, MemberDecision, SaidWhole, SystemCounts, Unseen, UnseenKind,
+    EstateKind, FirstSight, FirstSights, KnownEstate, MemberDecision, QuietDevice, SaidWhole,
+    SystemCounts, Unseen, UnseenKind,
 };
 use posture_core::engine::fact::Status::{Compliant, NonCompliant, NotAssessed, Partial};
 use posture_core::engine::fact::{Status, Usage};
@@ -95,7 +96,7 @@ fn an_account_that_is_not_meant_neither_passes_nor_fails() {
     let without = left_out(world, "aws/2");
     assert_eq!(status(&without), Compliant);
     assert!(without.assess().risks.is_empty() && without.assess().fixed.is_empty());
-    let members = without.assess().estate;
+    let members = without.assess().estate.members;
     let ids: Vec<_> = members.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(ids, ["aws", "aws/1", "aws/2"], "it stays listed");
     assert_eq!(without.assess().changes_at, Some(day(TODAY + 10)));
@@ -130,8 +131,105 @@ fn a_device_that_is_gone_is_not_asked_for_and_its_failures_are_over() {
     assert_eq!(status(&more), Partial, "more are known than were then");
 }
 
+/// So many servers that a source lists, of which these are new or stale.
+fn servers(n: u32, quiet: Vec<QuietDevice>) -> World {
+    let mut world = over(Population::Servers, &[]);
+    let systems = SystemCounts { n_servers: n, is_listed: true, ..SystemCounts::NONE };
+    world.estate = KnownEstate { systems, quiet, ..KnownEstate::default() };
+    world
+}
+
+/// Seen first on this day, by a source that had looked before.
+fn late(days: &[(&str, i64)], counted_to: i64) -> FirstSights {
+    let sight = |it: &(&str, i64)| (it.0.to_owned(), FirstSight { at: day(it.1), is_late: true });
+    FirstSights {
+        members: days.iter().map(sight).collect(),
+        new_days: 7,
+        counted_to: day(counted_to),
+        ..FirstSights::NONE
+    }
+}
+
+fn quiet(name: &str, new_until: Option<i64>) -> QuietDevice {
+    QuietDevice {
+        names: vec![name.to_owned()],
+        counts: SystemCounts { n_servers: 1, ..SystemCounts::NONE },
+        new_until: new_until.map(day),
+    }
+}
+
+#[test]
+fn what_is_new_is_asked_of_no_control_that_did_not_see_it() {
+    let world = of_clouds().seen(seen(3, 0).scope("aws/1"));
+    let mut world = whole(world, EstateKind::CloudAccounts, 1);
+    let other = seen(3, 0).scope("azure/2").check("of another control");
+    world = world.seen(other);
+    assert_eq!(status(&world), Partial, "a platform that was there");
+    world.estate.sights = late(&[("azure", TODAY), ("azure/2", TODAY)], TODAY);
+    assert_eq!(status(&world), Compliant);
+    assert_eq!(world.assess().changes_at, Some(day(TODAY + 7)));
+    world.estate.sights.counted_to = day(TODAY + 7);
+    assert_eq!(status(&world), Partial, "it is due");
+    world.estate.sights.counted_to = day(TODAY);
+    let failed = world.seen(seen(0, 4).scope("azure/2"));
+    assert_eq!(status(&failed), NonCompliant, "a failure counts at once");
+}
+
+#[test]
+fn what_a_source_sees_on_its_first_day_is_not_new() {
+    let mut world = of_clouds().seen(seen(3, 0).scope("aws/1"));
+    let is_late = |world: &World| world.assess().estate.members[1].is_late;
+    world.estate.sights = late(&[], TODAY);
+    assert!(!is_late(&world));
+    let source = world.observations[0].source.clone();
+    world.estate.sights.sources.insert(source.clone(), day(TODAY));
+    assert!(!is_late(&world));
+    world.estate.sights.sources.insert(source, day(TODAY - 1));
+    assert!(is_late(&world));
+}
+
 proptest! {
     #![proptest_config(config())]
+
+    /// Of random servers, one that counts and was not seen keeps the control from being met, whichever of those that are new or
+    /// stale were seen. None of these does so.
+    #[test]
+    fn one_server_of_many_is_partial_with_new_and_stale_ones(
+        all in vec((0..3u8, any::<bool>()), 1..12),
+    ) {
+        let name = |at: usize| format!("h{at}");
+        let kept = all.iter().enumerate().filter(|(_, it)| it.0 != 0);
+        let kept = kept.map(|(at, it)| quiet(&name(at), (it.0 == 1).then_some(TODAY + 1)));
+        let mut world = servers(u32::try_from(all.len()).unwrap(), kept.collect());
+        for (at, _) in all.iter().enumerate().filter(|(_, it)| it.1) {
+            world = world.seen(seen(1, 0).scope(&format!("host/{}", name(at))));
+        }
+        let saw_any = all.iter().any(|it| it.1);
+        let is_met = saw_any && all.iter().all(|it| it.0 != 0 || it.1);
+        prop_assert_eq!(status(&world) == Compliant, is_met);
+    }
+
+    /// The same of cloud accounts. Somebody said how many there are before the new ones came.
+    #[test]
+    fn one_account_of_many_is_partial_with_new_ones(
+        all in vec((any::<bool>(), any::<bool>()), 1..12),
+    ) {
+        let name = |at: usize| format!("aws/{at}");
+        let mut world = of_clouds();
+        for (at, it) in all.iter().enumerate() {
+            let check = if it.1 { "c1" } else { "u" };
+            world = world.seen(seen(1, 0).scope(&name(at)).check(check));
+        }
+        let names: Vec<String> = (0..all.len()).map(name).collect();
+        let new = names.iter().zip(&all).filter(|(_, it)| it.0);
+        let new: Vec<(&str, i64)> = new.map(|(name, _)| (name.as_str(), TODAY)).collect();
+        let n_old = u32::try_from(all.len() - new.len()).unwrap();
+        world.estate.sights = late(&new, TODAY);
+        let world = whole(world, EstateKind::CloudAccounts, n_old);
+        let sees_old = all.iter().any(|it| !it.0) && all.iter().all(|it| it.0 || it.1);
+        let sees_new = all.iter().any(|it| it.0 && it.1);
+        prop_assert_eq!(status(&world) == Compliant, sees_old && !sees_new);
+    }
 
     /// Of random clouds and devices, what was seen of a strict part of the known never makes the control compliant.
     #[test]

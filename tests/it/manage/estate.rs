@@ -85,7 +85,7 @@ fn that_these_are_all_counts_until_there_are_more_or_it_ends() {
     assert_eq!(
         seen,
         &json!({"kind": "cloud_accounts", "id": "aws/111122223333", "name": "aws/111122223333", "state": "counted",
-                "firstSeen": now.to_string(), "lastSeen": now.to_string(), "source": "prowler", "decision": null})
+                "countsFrom": null, "firstSeen": now.to_string(), "lastSeen": now.to_string(), "source": "prowler", "decision": null})
     );
     let log = read(&posture, &format!("/api/clients/{client}/statements?kind=estate"));
     assert_eq!((&log[0]["subject"], &log[0]["answer"]), (&json!("cloud_accounts"), &json!("all")));
@@ -222,4 +222,131 @@ fn a_key_says_it_with_the_right_and_learns_nothing_of_another_client() {
     assert_eq!(status(&decides, "PUT", path(&other, "/computers")), 403);
     assert_eq!(status(&reads, "GET", path(&other, "")), 403);
     assert_eq!(kind(&estate(&posture, &other), "computers")["all"], Value::Null);
+}
+
+/// Over computers, and decided by what is said of single ones.
+const OF_COMPUTERS: &str = "END-05";
+
+fn list(posture: &Posture, client: &str, names: &[&str], complete: bool) {
+    let asset = |name: &&str| json!({"externalId": name, "name": name, "hostname": name, "assetType": "workstation"});
+    let assets: Vec<Value> = names.iter().map(asset).collect();
+    let body = json!({"source": "rmm", "complete": complete, "assets": assets});
+    let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+fn look_at(posture: &Posture, client: &str, names: &[&str], status: &str) {
+    for name in names {
+        let seen = json!([{"control": OF_COMPUTERS, "status": status}]);
+        let body =
+            json!({"source": "agent", "scope": format!("host/{name}"), "observations": seen});
+        let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+}
+
+fn of_computers(posture: &Posture, client: &str) -> Value {
+    control(posture, client, OF_COMPUTERS)
+}
+
+fn named<'a>(estate: &'a Value, name: &str) -> &'a Value {
+    let all = estate["members"].as_array().unwrap();
+    all.iter().find(|it| it["name"] == name).unwrap_or_else(|| panic!("{name}: {estate:#}"))
+}
+
+/// Three computers that a source lists, all fine.
+fn three_computers(posture: &Posture) -> String {
+    let client = posture.client("A");
+    list(posture, &client, &["PC1", "PC2", "PC3"], true);
+    look_at(posture, &client, &["PC1", "PC2", "PC3"], "compliant");
+    assert_eq!(of_computers(posture, &client)["status"], "compliant");
+    client
+}
+
+#[test]
+fn a_new_computer_is_asked_for_after_a_week_and_nothing_is_announced() {
+    let posture = Posture::start();
+    let client = three_computers(&posture);
+    assert_eq!(estate(&posture, &client)["members"], json!([]), "they were there before");
+    posture.pass_days(8);
+    list(&posture, &client, &["PC1", "PC2", "PC3", "PC4"], true);
+    posture.pass_s(3_600);
+    let known = estate(&posture, &client);
+    let new = named(&known, "PC4");
+    let due = posture.now().plus_days(7).to_string();
+    assert_eq!(
+        (&new["state"], new["countsFrom"].as_str().unwrap()),
+        (&json!("new"), format!("{}T00:00:00.000Z", &due[..10]).as_str())
+    );
+    assert_eq!(kind(&known, "computers")["known"], 4);
+    let before = posture.events().len();
+    for _ in 0..6 {
+        posture.pass_days(1);
+        assert_eq!(of_computers(&posture, &client)["status"], "compliant");
+    }
+    posture.pass_days(1);
+    let now = of_computers(&posture, &client);
+    assert_eq!((&now["status"], &now["partialBecause"]), (&json!("partial"), &json!("unseen")));
+    let why = now["findings"].as_str().unwrap();
+    assert!(why.ends_with("Not seen: 1 of 4 computers."), "{why}");
+    assert_eq!(posture.events().len(), before, "{:#?}", &posture.events()[before..]);
+    let changes = read(&posture, "/api/changes?limit=100");
+    let last = changes.as_array().unwrap().last().unwrap();
+    assert_eq!(last["cause"], "estate", "{last}");
+    assert_eq!(estate(&posture, &client)["members"], json!([]));
+    look_at(&posture, &client, &["PC4"], "compliant");
+    assert_eq!(of_computers(&posture, &client)["status"], "compliant");
+}
+
+#[test]
+fn a_run_on_the_day_when_a_computer_is_due_does_not_announce_it() {
+    let posture = Posture::start();
+    let client = three_computers(&posture);
+    posture.pass_days(8);
+    list(&posture, &client, &["PC1", "PC2", "PC3", "PC4"], true);
+    posture.pass_days(6);
+    let before = super::told(&posture, "security_score_changed").len();
+    posture.clock.set(posture.now().plus_days(1));
+    look_at(&posture, &client, &["PC1"], "compliant");
+    assert_eq!(of_computers(&posture, &client)["status"], "compliant");
+    posture.sweep();
+    assert_eq!(of_computers(&posture, &client)["status"], "partial");
+    assert_eq!(super::told(&posture, "security_score_changed").len(), before);
+}
+
+#[test]
+fn what_fails_on_a_new_computer_counts_at_once() {
+    let posture = Posture::start();
+    let client = three_computers(&posture);
+    posture.pass_days(8);
+    list(&posture, &client, &["PC1", "PC2", "PC3", "PC4"], true);
+    look_at(&posture, &client, &["PC4"], "non_compliant");
+    assert_eq!(of_computers(&posture, &client)["status"], "non_compliant");
+}
+
+#[test]
+fn a_stale_computer_is_not_asked_for_until_it_is_seen_and_its_failures_stay() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    list(&posture, &client, &["PC1", "PC2", "PC3"], true);
+    look_at(&posture, &client, &["PC1", "PC2"], "compliant");
+    assert_eq!(of_computers(&posture, &client)["status"], "partial");
+    posture.pass_days(20);
+    list(&posture, &client, &["PC1", "PC2"], false);
+    look_at(&posture, &client, &["PC1", "PC2"], "compliant");
+    posture.pass_days(11);
+    assert_eq!(named(&estate(&posture, &client), "PC3")["state"], "stale");
+    assert_eq!(of_computers(&posture, &client)["status"], "compliant");
+    list(&posture, &client, &["PC3"], false);
+    posture.pass_days(1);
+    assert_eq!(of_computers(&posture, &client)["status"], "partial");
+    assert_eq!(estate(&posture, &client)["members"], json!([]));
+
+    look_at(&posture, &client, &["PC3"], "non_compliant");
+    posture.pass_days(20);
+    list(&posture, &client, &["PC1", "PC2"], false);
+    look_at(&posture, &client, &["PC1", "PC2"], "compliant");
+    posture.pass_days(11);
+    assert_eq!(named(&estate(&posture, &client), "PC3")["state"], "stale");
+    assert_eq!(of_computers(&posture, &client)["status"], "non_compliant");
 }

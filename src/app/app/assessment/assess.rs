@@ -253,6 +253,7 @@ pub fn plan(
 ) -> Result<AssessmentPlan> {
     let attestations = statements.attestations(now);
     let critical_subjects = subject.critical_subjects()?;
+    let counting = (subject.new_member_days, estate::counted_to(rows, cause, now)?);
     let mut posture = crate::engine::assess(
         &subject.catalog,
         &Facts {
@@ -263,13 +264,13 @@ pub fn plan(
             decisions: &statements.decisions,
             subjects: &statements.subject_decisions(),
             profile: &subject.profile,
-            estate: &estate::known(rows, &statements.estate)?,
+            estate: &estate::known(rows, &statements.estate, counting)?,
             critical_subjects: &critical_subjects,
             base_loss: subject.base_loss,
             now,
         },
     );
-    let estate = estate::record(rows, &mut posture)?;
+    let estate = estate::record(rows, &mut posture, counting.1)?;
     let mut stored = StoredPosture::read(rows, &subject.catalog)?;
     let is_shown = posture.has_evidence || stored.score.is_none();
     let term = (subject.retention, now);
@@ -283,7 +284,7 @@ pub fn plan(
         change::events(in_scope, &changes, &carried.risks, &posture, cause, now);
     events.extend(risk::returned(&carried, &changes, (cause, now)));
     let expiry = Expiry::of(rows, statements, subject, now)?;
-    let due = due(rows.id(), &posture, now);
+    let due = due(rows, &posture, (subject, cause), now)?;
     let due = expiry.next.map_or(due, |it| it.min(due));
     let conditions = expiry.add_to(conditions, rows, now)?;
     let mut contradictions = ContradictionPlan::of(rows, &posture.contradictions, cause, now)?;
@@ -481,9 +482,18 @@ fn changed(catalog: &Catalog, changes: &[Change], cause: &Cause, now: Time) -> V
 }
 
 /// Returns when this client must be assessed again: when time changes its results, and each day. The daily assessments
-/// are not all at midnight: each client has its own time within the first hour of the day.
-fn due(client: ClientId, posture: &Posture, now: Time) -> Time {
-    let share_s = i64::from(client.as_bytes()[15]) * DAY_STARTS_WITHIN_S / 256;
+/// are not all at midnight: each client has its own time within the first hour of the day. What was new and is due is counted
+/// at once, by an assessment of its own.
+fn due(
+    rows: &ClientSnapshot,
+    posture: &Posture,
+    (subject, cause): (&AssessmentInput, &Cause),
+    now: Time,
+) -> Result<Time> {
+    if *cause != Cause::Due && estate::is_due(rows, subject.new_member_days, now)? {
+        return Ok(now);
+    }
+    let share_s = i64::from(rows.id().as_bytes()[15]) * DAY_STARTS_WITHIN_S / 256;
     let next_day = Time::EPOCH.plus_days(i64::from(now.day()) + 1).plus_s(share_s);
-    posture.changes_at.map_or(next_day, |it| it.min(next_day))
+    Ok(posture.changes_at.map_or(next_day, |it| it.min(next_day)))
 }

@@ -1,14 +1,18 @@
 //! What is known to exist at a client, besides what observations are about: its devices, and what people say.
 
 use crate::app::assessment::log::Entry;
+use crate::app::event::cause::Cause;
+use crate::clock::Time;
+use crate::engine::asset::{Asset, AssetStatus};
 use crate::engine::estate::{
-    EstateKind, EstateMember, KnownEstate, MemberDecision, SaidWhole, SystemCounts,
+    EstateKind, FirstSight, FirstSights, KnownEstate, MemberDecision, QuietDevice, SaidWhole,
+    SeenEstate, SystemCounts, counts_from,
 };
 use crate::engine::posture::Posture;
 use crate::error::Result;
 use crate::id::AssetId;
 use crate::store::ClientSnapshot;
-use crate::store::per_client::estate::{EstateRecord, KnownMember};
+use crate::store::per_client::estate::EstateRecord;
 use crate::store::per_client::roster::{ListKind, Roster};
 use crate::store::per_client::statement::{Content, StatedAnswer, StatementRecord, Topic};
 
@@ -53,12 +57,19 @@ impl EstateEntry {
     }
 }
 
-/// `said`: what counts until it expires.
+/// `said`: what counts until it expires. `counting`: for how many days members are new, and up to which time those that are due
+/// count.
 pub(in crate::app) fn known(
     rows: &ClientSnapshot,
     said: &[EstateStatement],
+    counting: (u16, Time),
 ) -> Result<KnownEstate> {
-    let mut known = KnownEstate { systems: systems(rows)?, ..KnownEstate::default() };
+    let mut known = KnownEstate {
+        systems: systems(rows)?,
+        quiet: quiet(rows, counting)?,
+        sights: first_sights(rows.estate()?, counting),
+        ..KnownEstate::default()
+    };
     for it in said {
         match (&it.topic, it.content.answer, it.content.until) {
             (Topic::Whole(kind), StatedAnswer::Whole(n_known), Some(until)) => {
@@ -92,10 +103,57 @@ fn decision(
     if is_retired && at < asset.last_seen_at {
         return Ok(None);
     }
-    let counts = asset.device_counts();
-    let names = [Some(asset.name), asset.hostname, asset.ip, Some(asset.external_id)];
-    let names = names.into_iter().flatten().map(|it| it.to_lowercase()).collect();
+    let (names, counts) = (names(&asset), asset.device_counts());
     Ok(Some(MemberDecision { names, counts, is_retired, at, until }))
+}
+
+/// What a device is called by those that look at it.
+fn names(asset: &Asset) -> Vec<String> {
+    let names = [Some(&asset.name), asset.hostname.as_ref(), asset.ip.as_ref()];
+    let names = names.into_iter().flatten().chain([&asset.external_id]);
+    names.map(|it| it.to_lowercase()).collect()
+}
+
+/// Up to when what was new and is due counts. Only an assessment of its own moves it, so that nothing else changes with it.
+pub(super) fn counted_to(rows: &ClientSnapshot, cause: &Cause, now: Time) -> Result<Time> {
+    let before = rows.estate()?.counted_to;
+    Ok(before.filter(|_| *cause != Cause::Due).unwrap_or(now))
+}
+
+/// Whether something that was new is due and does not count yet.
+pub(in crate::app) fn is_due(rows: &ClientSnapshot, new_days: u16, now: Time) -> Result<bool> {
+    let record = rows.estate()?;
+    let Some(counted_to) = record.counted_to else { return Ok(false) };
+    let sights = first_sights(record, (new_days, counted_to));
+    let is_over = |it: &FirstSight| sights.new_until(*it).is_some_and(|end| end <= now);
+    let days = since(new_days, counted_to)..since(new_days, now);
+    Ok(sights.members.values().any(is_over) || !days.is_empty() && rows.has_new_assets(days)?)
+}
+
+/// The first day of which devices are new.
+pub(in crate::app) fn since(new_days: u16, counted_to: Time) -> u32 {
+    (counted_to.day() + 1).saturating_sub(u32::from(new_days))
+}
+
+fn first_sights(record: EstateRecord, (new_days, counted_to): (u16, Time)) -> FirstSights {
+    let members = record.members.into_iter().map(|it| (it.id.clone(), it.first_sight()));
+    FirstSights { members: members.collect(), sources: record.sources, new_days, counted_to }
+}
+
+/// The devices that are new or stale.
+fn quiet(rows: &ClientSnapshot, (new_days, counted_to): (u16, Time)) -> Result<Vec<QuietDevice>> {
+    let new = rows.list_new_assets(since(new_days, counted_to))?;
+    let new = new.into_iter().filter(|it| it.status == AssetStatus::Active).map(|it| {
+        let end = counts_from(it.first_discovered_at, new_days);
+        (it, Some(end))
+    });
+    let stale = rows.list_stale_assets()?.into_iter().map(|it| (it, None));
+    let of = |(it, new_until): (Asset, Option<Time>)| QuietDevice {
+        names: names(&it),
+        counts: it.device_counts(),
+        new_until,
+    };
+    Ok(new.chain(stale).map(of).filter(|it| it.counts != SystemCounts::NONE).collect())
 }
 
 /// How many devices of the client are known, and whether some source listed all of them.
@@ -117,16 +175,15 @@ fn systems(rows: &ClientSnapshot) -> Result<SystemCounts> {
     })
 }
 
-/// Returns what the assessment saw of the estate, with when each member was seen first. `None`: it is as it was.
-pub(super) fn record(rows: &ClientSnapshot, posture: &mut Posture) -> Result<Option<EstateRecord>> {
+/// Returns what the assessment saw of the estate. `None`: it is as it was.
+pub(super) fn record(
+    rows: &ClientSnapshot,
+    posture: &mut Posture,
+    counted_to: Time,
+) -> Result<Option<EstateRecord>> {
+    let SeenEstate { members, sources } = std::mem::take(&mut posture.estate);
+    let unseen = std::mem::take(&mut posture.unseen);
+    let record = EstateRecord { members, unseen, sources, counted_to: Some(counted_to) };
     let before = rows.estate()?;
-    let first_seen = |it: &EstateMember| {
-        let known = before.members.iter().find(|known| known.member.id == it.id);
-        known.map_or(it.last_seen, |it| it.first_seen)
-    };
-    let members = std::mem::take(&mut posture.estate).into_iter();
-    let members = members.map(|it| KnownMember { first_seen: first_seen(&it), member: it });
-    let record =
-        EstateRecord { members: members.collect(), unseen: std::mem::take(&mut posture.unseen) };
     Ok(Some(record).filter(|it| *it != before))
 }

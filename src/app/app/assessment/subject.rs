@@ -23,6 +23,7 @@ pub struct AssessmentInput {
     /// The frameworks that the client must meet. Nothing is announced about others.
     pub frameworks: Vec<FrameworkId>,
     pub evidence_warning_days: u16,
+    pub new_member_days: u16,
     pub retention: Retention,
     rows: ClientStore,
 }
@@ -54,6 +55,7 @@ impl App {
             thresholds: settings.score_thresholds(),
             frameworks: settings.frameworks(),
             evidence_warning_days: settings.evidence_warning_days(&self.options.settings),
+            new_member_days: self.options.settings.new_member_days,
             retention: settings.retention(&self.options.settings),
             rows: self.store.client_store(id),
         })

@@ -232,6 +232,7 @@ fn point(catalog: &Catalog, cause: &Cause, now: Time) -> ChangePoint {
         Cause::Lapse
         | Cause::Scope
         | Cause::Estate
+        | Cause::Due
         | Cause::Attestation
         | Cause::Assets
         | Cause::Catalogue

@@ -1,6 +1,7 @@
 //! A client's settings: the JSON object as given, and what its known members mean.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use ipnetwork::IpNetwork;
 use serde_json::{Map, Value, json};
@@ -41,8 +42,13 @@ pub struct Defaults {
     pub dormant_after_days: u16,
     pub evidence_warning_days: u16,
     pub stale_asset_days: u16,
+    /// For how many days a member of the estate is new. No client has its own.
+    pub new_member_days: u16,
     pub retention: Retention,
 }
+
+/// For how many days a member may be new. 0: nothing is new.
+pub const NEW_MEMBER_DAYS: RangeInclusive<u32> = 0..=30;
 
 impl Default for Defaults {
     fn default() -> Self {
@@ -50,6 +56,7 @@ impl Default for Defaults {
             dormant_after_days: 90,
             evidence_warning_days: 30,
             stale_asset_days: 30,
+            new_member_days: 7,
             retention: Retention::default(),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::app::App;
-use crate::app::assessment::estate::{EstateEntry, EstateStatement, known};
+use crate::app::assessment::estate::{EstateEntry, EstateStatement, known, since};
 use crate::app::assessment::log::{self, Entry};
 use crate::app::assessment::statement::{
     BY_CHARS_MAX, REASON_CHARS_MAX, Statement, Statements, require_term,
@@ -11,10 +11,11 @@ use crate::app::assessment::statement::{
 use crate::app::event::cause::Cause;
 use crate::app::input::{require_future, require_length, require_name, require_text};
 use crate::clock::Time;
-use crate::engine::estate::{EstateKind, KnownEstate};
+use crate::engine::asset::{Asset, AssetStatus};
+use crate::engine::estate::{EstateKind, EstateMember, FirstSights, KnownEstate, counts_from};
 use crate::error::{Error, Result};
 use crate::id::AssetId;
-use crate::store::per_client::estate::{EstateRecord, KnownMember};
+use crate::store::per_client::estate::EstateRecord;
 use crate::store::per_client::statement::{Author, StatedAnswer, Topic};
 use crate::store::{ClientSnapshot, ClientStore};
 
@@ -62,12 +63,49 @@ pub struct MemberState {
     pub id: String,
     /// What people call it.
     pub name: String,
-    pub seen: Option<KnownMember>,
+    pub seen: Option<MemberSight>,
     /// What somebody decided about it, whether or not it counts.
     pub decision: Option<EstateStatement>,
-    pub standing: MemberStanding,
+    pub state: MemberCounting,
+    /// When it begins to count, if it is new.
+    pub new_until: Option<Time>,
 }
 
+/// When a member was seen, and by whom last.
+#[derive(Clone, Debug)]
+pub struct MemberSight {
+    pub first: Time,
+    pub last: Time,
+    pub source: String,
+}
+
+/// Whether a member must be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberCounting {
+    Counted,
+    New,
+    Stale,
+    Excluded,
+    Retired,
+}
+
+impl MemberCounting {
+    pub const ALL: [Self; 5] =
+        [Self::Counted, Self::New, Self::Stale, Self::Excluded, Self::Retired];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counted => "counted",
+            Self::New => "new",
+            Self::Stale => "stale",
+            Self::Excluded => "excluded",
+            Self::Retired => "retired",
+        }
+    }
+}
+
+/// What somebody decides about a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberStanding {
     Counted,
@@ -117,14 +155,20 @@ impl App {
         let now = self.clock.now();
         let said = Statements::read(rows, &self.catalog())?.estate;
         let record = rows.estate()?;
-        let known = known(rows, &said)?;
+        let counting = self.counting(&record, now);
+        let known = known(rows, &said, counting)?;
         let kinds =
             EstateKind::ALL.into_iter().map(|kind| kind_state(kind, &known, &said, &record, now));
         Ok(EstateState {
             kinds: kinds.collect(),
-            members: members(rows, &said, &record, now)?,
+            members: members(rows, &said, (&record, &known.sights), now)?,
             record,
         })
+    }
+
+    /// For how many days members are new, and up to which time those that are due count.
+    fn counting(&self, record: &EstateRecord, now: Time) -> (u16, Time) {
+        (self.options.settings.new_member_days, record.counted_to.unwrap_or(now))
     }
 
     /// Records that there are no more of a kind than are known. This replaces what was said before.
@@ -147,7 +191,11 @@ impl App {
             return Err(Error::invalid_field("until", "must be within two years"));
         }
         let lock = self.clients.lock(rows.id()).await;
-        let read = move |it: &ClientSnapshot| Ok((known(it, &[])?, it.estate()?));
+        let new_days = self.options.settings.new_member_days;
+        let read = move |it: &ClientSnapshot| {
+            let record = it.estate()?;
+            Ok((known(it, &[], (new_days, record.counted_to.unwrap_or(now)))?, record))
+        };
         let (known, record) = rows.read(read).await?;
         let n_known = n_known(kind, &known, &record);
         let entry = Entry { topic: Topic::Whole(kind), reason: new.reason, author: new.by };
@@ -244,7 +292,7 @@ fn require_number(members: &[String]) -> Result<()> {
 }
 
 fn n_known(kind: EstateKind, known: &KnownEstate, record: &EstateRecord) -> u32 {
-    let n_seen = record.members.iter().filter(|it| it.member.kind == kind).count();
+    let n_seen = record.members.iter().filter(|it| it.kind == kind).count();
     match kind {
         EstateKind::Computers => known.systems.n_computers,
         EstateKind::Servers => known.systems.n_servers,
@@ -257,8 +305,8 @@ fn n_known(kind: EstateKind, known: &KnownEstate, record: &EstateRecord) -> u32 
 
 /// What a person sees who says that these are all.
 fn whole_wording(kind: EstateKind, n_known: u32, record: &EstateRecord) -> String {
-    let members = record.members.iter().filter(|it| it.member.kind == kind);
-    let names: Vec<&str> = members.take(N_NAMED_MAX).map(|it| it.member.id.as_str()).collect();
+    let members = record.members.iter().filter(|it| it.kind == kind);
+    let names: Vec<&str> = members.take(N_NAMED_MAX).map(|it| it.id.as_str()).collect();
     let these = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
     format!("{n_known} {} are known{these}. These are all.", kind.name())
 }
@@ -285,7 +333,7 @@ fn kind_state(
 fn members(
     rows: &ClientSnapshot,
     said: &[EstateStatement],
-    record: &EstateRecord,
+    (record, sights): (&EstateRecord, &FirstSights),
     now: Time,
 ) -> Result<Vec<MemberState>> {
     let mut decided: BTreeMap<&str, (EstateKind, &EstateStatement)> = BTreeMap::new();
@@ -296,35 +344,69 @@ fn members(
     }
     let mut all = Vec::new();
     for seen in &record.members {
-        let decision = decided.remove(seen.member.id.as_str()).map(|it| it.1.clone());
-        let last_seen = Some(seen.member.last_seen);
-        all.push(MemberState {
-            kind: seen.member.kind,
-            id: seen.member.id.clone(),
-            name: seen.member.id.clone(),
-            standing: decision
-                .as_ref()
-                .map_or(MemberStanding::Counted, |it| standing(it, last_seen, now)),
-            seen: Some(seen.clone()),
-            decision,
-        });
+        let EstateMember { kind, id, first_seen, last_seen, source, .. } = seen.clone();
+        let decision = decided.remove(seen.id.as_str()).map(|it| it.1.clone());
+        let counting = sights.new_until(seen.first_sight());
+        let sight = MemberSight { first: first_seen, last: last_seen, source };
+        all.push(member((kind, id.clone(), id), Some(sight), decision, (counting, false), now));
+    }
+    let new = rows.list_new_assets(since(sights.new_days, sights.counted_to))?;
+    for asset in new.into_iter().filter(|it| it.status == AssetStatus::Active) {
+        let until = Some(counts_from(asset.first_discovered_at, sights.new_days));
+        let decision = decided.remove(asset.id.to_string().as_str()).map(|it| it.1.clone());
+        all.extend(device(asset, decision, until, now));
+    }
+    for asset in rows.list_stale_assets()? {
+        let decision = decided.remove(asset.id.to_string().as_str()).map(|it| it.1.clone());
+        all.extend(device(asset, decision, None, now));
     }
     for (id, (kind, decision)) in decided {
         let asset = match id.parse::<AssetId>() {
             Ok(asset) if kind.is_of_devices() => rows.find_asset(asset)?,
             Ok(_) | Err(_) => None,
         };
-        let last_seen = asset.as_ref().map(|it| it.last_seen_at);
-        all.push(MemberState {
-            kind,
-            id: id.to_owned(),
-            name: asset.map_or_else(|| id.to_owned(), |it| it.name),
-            seen: None,
-            standing: standing(decision, last_seen, now),
-            decision: Some(decision.clone()),
-        });
+        let name = asset.as_ref().map_or_else(|| id.to_owned(), |it| it.name.clone());
+        let (sight, decision) = (asset.as_ref().map(sight), Some(decision.clone()));
+        all.push(member((kind, id.to_owned(), name), sight, decision, (None, false), now));
     }
     Ok(all)
+}
+
+fn sight(asset: &Asset) -> MemberSight {
+    let (first, last) = (asset.first_discovered_at, asset.last_seen_at);
+    MemberSight { first, last, source: asset.source.clone() }
+}
+
+/// `None`: it is in no count.
+fn device(
+    asset: Asset,
+    decision: Option<EstateStatement>,
+    new_until: Option<Time>,
+    now: Time,
+) -> Option<MemberState> {
+    let kind = kind_of(&asset)?;
+    let counting = (new_until, asset.status == AssetStatus::Stale);
+    let sight = Some(sight(&asset));
+    Some(member((kind, asset.id.to_string(), asset.name), sight, decision, counting, now))
+}
+
+fn member(
+    (kind, id, name): (EstateKind, String, String),
+    seen: Option<MemberSight>,
+    decision: Option<EstateStatement>,
+    (new_until, is_stale): (Option<Time>, bool),
+    now: Time,
+) -> MemberState {
+    let last_seen = seen.as_ref().map(|it| it.last);
+    let standing = decision.as_ref().map(|it| standing(it, last_seen, now));
+    let state = match standing.unwrap_or(MemberStanding::Counted) {
+        MemberStanding::Excluded => MemberCounting::Excluded,
+        MemberStanding::Retired => MemberCounting::Retired,
+        MemberStanding::Counted if new_until.is_some() => MemberCounting::New,
+        MemberStanding::Counted if is_stale => MemberCounting::Stale,
+        MemberStanding::Counted => MemberCounting::Counted,
+    };
+    MemberState { kind, id, name, seen, decision, state, new_until }
 }
 
 fn standing(decision: &EstateStatement, last_seen: Option<Time>, now: Time) -> MemberStanding {
@@ -351,7 +433,7 @@ fn topics_of(
 ) -> Result<(Vec<(Topic, String)>, usize)> {
     let record = rows.estate()?;
     let seen: BTreeMap<&str, EstateKind> =
-        record.members.iter().map(|it| (it.member.id.as_str(), it.member.kind)).collect();
+        record.members.iter().map(|it| (it.id.as_str(), it.kind)).collect();
     let mut decided: BTreeMap<&str, &Topic> = BTreeMap::new();
     for it in said {
         if let Topic::Member { id, .. } = &it.topic {
@@ -394,13 +476,17 @@ fn topics_of(
 fn of_device(rows: &ClientSnapshot, id: &str) -> Result<Option<(Topic, String)>> {
     let Ok(asset) = id.parse::<AssetId>() else { return Ok(None) };
     let Some(asset) = rows.find_asset(asset)? else { return Ok(None) };
-    let counts = asset.device_counts();
-    let kind = match (counts.n_servers, counts.n_computers, counts.n_addressed) {
-        (1, _, _) => EstateKind::Servers,
-        (0, 1, _) => EstateKind::Computers,
-        (0, 0, 1) => EstateKind::Systems,
-        _ => return Ok(None),
-    };
+    let Some(kind) = kind_of(&asset) else { return Ok(None) };
     let topic = Topic::Member { kind, id: asset.id.to_string() };
     Ok(Some((topic, asset.name)))
+}
+
+fn kind_of(asset: &Asset) -> Option<EstateKind> {
+    let counts = asset.device_counts();
+    match (counts.n_servers, counts.n_computers, counts.n_addressed) {
+        (1, _, _) => Some(EstateKind::Servers),
+        (0, 1, _) => Some(EstateKind::Computers),
+        (0, 0, 1) => Some(EstateKind::Systems),
+        _ => None,
+    }
 }

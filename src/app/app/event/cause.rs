@@ -47,6 +47,8 @@ pub enum Cause {
     Scope,
     /// A person said what there is.
     Estate,
+    /// What was new counts from now on.
+    Due,
     /// A person attested something, or the evidence for an attestation changed.
     Attestation,
     /// Assets were pushed or changed.
@@ -96,7 +98,7 @@ impl Cause {
             Self::Source { source, .. } => source,
             Self::Lapse => "lapse",
             Self::Scope => "scope",
-            Self::Estate => "estate",
+            Self::Estate | Self::Due => "estate",
             Self::Attestation => "attestation",
             Self::Assets => "assets",
             Self::Catalogue | Self::Release => "catalogue",
@@ -111,6 +113,7 @@ impl Cause {
             Self::Lapse
             | Self::Scope
             | Self::Estate
+            | Self::Due
             | Self::Attestation
             | Self::Assets
             | Self::Catalogue

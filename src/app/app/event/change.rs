@@ -43,6 +43,8 @@ pub fn events(
                 is_told_beside(change, part, changes)
             }
             Cause::Release => is_told_of_release(change, posture),
+            // That nobody looked at it yet is no news.
+            Cause::Due => false,
             Cause::Source { .. }
             | Cause::Lapse
             | Cause::Scope
@@ -57,7 +59,8 @@ pub fn events(
             events.extend(event_of(catalog, change, &risks, posture, cause, now));
         }
     }
-    if !changes.is_empty() || matches!(cause, Cause::Source { quiet: false, .. }) {
+    let is_told = !changes.is_empty() && *cause != Cause::Due;
+    if is_told || matches!(cause, Cause::Source { quiet: false, .. }) {
         events.push(NewEvent::new(&RiskAssessmentCompleted::of(posture, cause, &moved), now));
     }
     (moved, events)

@@ -164,8 +164,7 @@ impl App {
             let source = intake.import.source.as_str();
             let origin = (source, intake.import.id);
             let seen = snapshot.read_source_facts()?;
-            let known = &seen.observations;
-            let catalog = &subject.catalog;
+            let (known, catalog) = (&seen.observations, &subject.catalog);
             let leavers = leavers_for(snapshot, &intake)?;
             let judge = AccountJudge { rules: &rules, catalog, leavers: &leavers, now };
             let mut lists = match &intake.lists {
@@ -177,7 +176,8 @@ impl App {
             };
             let derived = (lists.observations.as_slice(), &**catalog);
             let cause = cause(snapshot, &intake, is_first, known, derived)?;
-            let scan_judge = ScanJudge { catalog, exploited: &exploited, now };
+            let new_days = subject.new_member_days;
+            let scan_judge = ScanJudge { catalog, exploited: &exploited, new_days, now };
             if intake.is_undoing() {
                 roster::undo_scans(&mut lists, snapshot, origin.1, &scan_judge)?;
             } else {

@@ -176,7 +176,12 @@ impl StepContext {
             Step::Source(it) => batch.put_source(it)?,
             Step::ForgetSource(scope) => batch.remove_source(&self.source, scope)?,
             Step::Asset { seen, is_announced } => {
-                let sight = Sighting { source: &self.source, seen_at: self.seen_at, now };
+                // What a scope has on its first day was there before.
+                let is_late = *is_announced
+                    && batch
+                        .find_source(&self.source, &seen.scope)?
+                        .is_some_and(|it| it.first_seen_at.day() < now.day());
+                let sight = Sighting { source: &self.source, seen_at: self.seen_at, now, is_late };
                 let (id, merged) = merge(batch, &sight, seen, is_met)?;
                 match merged {
                     Merged::Added(_) => {

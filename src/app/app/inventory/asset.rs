@@ -8,6 +8,7 @@ use crate::clock::Time;
 use crate::engine::asset::{
     Asset, AssetStatus, AssetType, Kept, N_ALIASES_MAX, ReportedFields, Seen,
 };
+use crate::engine::estate::SystemCounts;
 use crate::engine::fact::subject_hash;
 use crate::error::{Error, Result};
 use crate::id::{AssetId, ClientId};
@@ -84,6 +85,11 @@ impl App {
             let mut asset = pushed(&source, &new, now);
             apply(&mut asset, &new.change);
             let asset = batch.add_asset(asset)?;
+            match batch.find_first_push(&source)? {
+                Some(first) if first.day() < now.day() => mark_new(batch, &asset)?,
+                Some(_) => (),
+                None => batch.put_first_push(&source, now)?,
+            }
             event::asset::discovered(&asset, now).add(batch)?;
             batch.put_due(now.plus_s(REASSESS_AFTER_S))?;
             Ok(PushedAsset::Added(asset))
@@ -253,6 +259,13 @@ pub struct Sighting<'a> {
     /// The time of assets without their own.
     pub seen_at: Time,
     pub now: Time,
+    /// The source had looked before, so that an asset that is seen first is new.
+    pub is_late: bool,
+}
+
+/// Notes that a device is new, so that it is not asked for at once.
+fn mark_new(batch: &mut ClientBatch<'_>, asset: &Asset) -> Result<()> {
+    if asset.device_counts() == SystemCounts::NONE { Ok(()) } else { batch.mark_new(asset) }
 }
 
 /// Merges what a source saw into the inventory. An asset is found by external id of the same source, then serial, MAC,
@@ -270,6 +283,9 @@ pub fn merge(
     let at = seen.seen_at.unwrap_or(sight.seen_at);
     let Some(before) = find_seen(batch, source, seen, is_met)? else {
         let asset = batch.add_asset(discovered(source, seen, at))?;
+        if sight.is_late {
+            mark_new(batch, &asset)?;
+        }
         return Ok((asset.id, Merged::Added(Box::new(asset))));
     };
     let mut after = refreshed(&before, seen, at);

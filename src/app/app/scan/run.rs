@@ -307,7 +307,7 @@ impl App {
         for start in (0..hosts.len()).step_by(N_ASSETS_PER_COMMIT) {
             let (hosts, before) = (Arc::clone(&hosts), Arc::clone(&met));
             let write = move |batch: &mut ClientBatch<'_>| {
-                let sight = Sighting { source: SOURCE, seen_at: at, now };
+                let sight = Sighting { source: SOURCE, seen_at: at, now, is_late: false };
                 let end = hosts.len().min(start + N_ASSETS_PER_COMMIT);
                 let mut met = HashSet::new();
                 for host in &hosts[start..end] {

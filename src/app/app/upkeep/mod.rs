@@ -8,7 +8,8 @@ mod retention;
 use std::ops::RangeInclusive;
 
 use super::App;
-use crate::app::client::settings::Settings;
+use crate::app::assessment::estate;
+use crate::app::client::settings::{NEW_MEMBER_DAYS, Settings};
 use crate::app::event::cause::Cause;
 use crate::app::intake::push::ANSWER_HOURS;
 use crate::clock::Time;
@@ -109,7 +110,12 @@ impl App {
             })
         };
         let cause = rows.read(cause_of).await?;
-        self.reassess(rows, cause).await.map(|_| ())
+        self.reassess(rows, cause).await?;
+        let new_days = self.options.settings.new_member_days;
+        if rows.read(move |it| estate::is_due(it, new_days, now)).await? {
+            self.reassess(rows, Cause::Due).await?;
+        }
+        Ok(())
     }
 
     /// Continues erasures that a stop interrupted.
@@ -154,6 +160,8 @@ impl App {
         let is_held = rows.read(move |it| it.find_hold(now)).await?.is_some();
         let seen_before = now.plus_days(-i64::from(days));
         let retired_before = now.plus_days(-ENDED_DAYS);
+        let new_before = now.day().saturating_sub(NEW_MEMBER_DAYS.end() + 1);
+        while rows.write(move |it| it.forget_new_before(new_before, N_ROWS_AT_ONCE)).await? {}
         let mut after: Option<AssetId> = None;
         loop {
             let list = move |it: &ClientSnapshot| {
@@ -190,6 +198,8 @@ fn put_stale(batch: &mut ClientBatch<'_>, ids: &[AssetId], seen_before: Time) ->
         if asset.last_seen_at < seen_before && asset.status == AssetStatus::Active {
             asset.status = AssetStatus::Stale;
             batch.put_asset(&asset)?;
+        } else if asset.status == AssetStatus::Stale {
+            batch.mark_stale(*id)?;
         }
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! What exists at a client: what was seen of it, and what people say about it.
 
+use std::collections::BTreeMap;
+
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
@@ -74,11 +76,73 @@ pub struct KnownEstate {
     pub said_whole: Vec<SaidWhole>,
     /// In any order; at most one of each member.
     pub members: Vec<MemberDecision>,
+    /// In any order; at most [`N_QUIET_MAX`] that are new, and as many that are stale.
+    pub quiet: Vec<QuietDevice>,
+    pub sights: FirstSights,
 }
 
 impl KnownEstate {
-    pub const NOTHING: &'static Self =
-        &Self { systems: SystemCounts::NONE, said_whole: Vec::new(), members: Vec::new() };
+    pub const NOTHING: &'static Self = &Self {
+        systems: SystemCounts::NONE,
+        said_whole: Vec::new(),
+        members: Vec::new(),
+        quiet: Vec::new(),
+        sights: FirstSights::NONE,
+    };
+}
+
+/// A device that nobody is expected to look at. It counts where something was seen of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuietDevice {
+    /// All its names, in lower case.
+    pub names: Vec<String>,
+    /// In which counts it is, each 0 or 1.
+    pub counts: SystemCounts,
+    /// When it begins to count: it is new. `None`: it was not seen for long.
+    pub new_until: Option<Time>,
+}
+
+/// When platforms and accounts were seen first, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FirstSights {
+    /// By id.
+    pub members: BTreeMap<String, FirstSight>,
+    /// When each source looked first.
+    pub sources: BTreeMap<String, Time>,
+    /// For how many days a member is new.
+    pub new_days: u16,
+    /// What was new and is due by then counts.
+    pub counted_to: Time,
+}
+
+/// When a member was seen first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstSight {
+    pub at: Time,
+    /// Its source had looked before, so that it is new.
+    pub is_late: bool,
+}
+
+impl FirstSights {
+    pub const NONE: Self = Self {
+        members: BTreeMap::new(),
+        sources: BTreeMap::new(),
+        new_days: 0,
+        counted_to: Time::EPOCH,
+    };
+
+    /// When what was seen first at this time begins to count. `None`: it counts.
+    #[must_use]
+    pub fn new_until(&self, sight: FirstSight) -> Option<Time> {
+        let due = counts_from(sight.at, self.new_days);
+        Some(due).filter(|it| sight.is_late && self.counted_to < *it)
+    }
+}
+
+/// When a member that was seen first at this time begins to count: at the start of a day.
+#[must_use]
+pub fn counts_from(first_seen: Time, new_days: u16) -> Time {
+    Time::EPOCH.plus_days(i64::from(first_seen.day()) + i64::from(new_days))
 }
 
 /// How many devices of a client are known.
@@ -134,9 +198,28 @@ pub struct EstateMember {
     pub kind: EstateKind,
     /// Such as `aws`, or `aws/123456789012`.
     pub id: String,
+    pub first_seen: Time,
     pub last_seen: Time,
     /// The source that saw it last.
     pub source: String,
+    /// Its source had looked before it was seen first.
+    pub is_late: bool,
+}
+
+impl EstateMember {
+    #[must_use]
+    pub const fn first_sight(&self) -> FirstSight {
+        FirstSight { at: self.first_seen, is_late: self.is_late }
+    }
+}
+
+/// What observations show of the estate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeenEstate {
+    /// Platforms and accounts, first the platforms.
+    pub members: Vec<EstateMember>,
+    /// When each source looked first.
+    pub sources: BTreeMap<String, Time>,
 }
 
 /// Something that is known, and that nobody looked at, or not at all of it.
@@ -209,3 +292,5 @@ impl UnseenKind {
 pub const N_UNSEEN_MAX: usize = 100;
 /// How many platforms and accounts are kept.
 pub const N_MEMBERS_MAX: usize = 1_000;
+/// How many devices that are new, and how many that are stale, are told from the others. Further ones count as the others do.
+pub const N_QUIET_MAX: usize = 500;

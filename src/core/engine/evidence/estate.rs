@@ -7,7 +7,10 @@ use super::current::Current;
 use super::stated::is_said;
 use crate::clock::Time;
 use crate::engine::catalog::facet::Population;
-use crate::engine::estate::{EstateKind, EstateMember, MemberDecision, N_MEMBERS_MAX};
+use crate::engine::estate::{
+    EstateKind, EstateMember, FirstSight, FirstSights, MemberDecision, N_MEMBERS_MAX, QuietDevice,
+    SaidWhole, SeenEstate, SystemCounts,
+};
 use crate::engine::fact::{Facts, Observation, Usage};
 use crate::engine::horizon::Horizon;
 
@@ -124,25 +127,30 @@ impl<'a> Sights<'a> {
         Self(all)
     }
 
-    /// The platforms and accounts, for people: at most [`N_MEMBERS_MAX`].
-    pub(in crate::engine) fn members(&self) -> Vec<EstateMember> {
+    /// The platforms and accounts, for people: at most [`N_MEMBERS_MAX`]. And who looked.
+    pub(in crate::engine) fn seen(&self, known: &FirstSights) -> SeenEstate {
         let mut platforms: BTreeMap<&str, Sight<'_>> = BTreeMap::new();
-        let mut members = Vec::new();
+        let mut sources = known.sources.clone();
+        let mut accounts = Vec::new();
         for (place, sight) in &self.0 {
+            for (source, at) in sight {
+                let first = sources.entry((*source).to_owned()).or_insert(*at);
+                *first = (*first).min(*at);
+            }
             let Place::Platform { platform, account } = *place else { continue };
-            let of_platform = platforms.entry(platform).or_default();
-            take(of_platform, sight);
+            take(platforms.entry(platform).or_default(), sight);
             let Some(account) = account else { continue };
             let kind =
                 if is_cloud(platform) { EstateKind::CloudAccounts } else { EstateKind::Scopes };
-            members.extend(member(kind, format!("{platform}/{account}"), sight));
+            accounts.extend(member(kind, format!("{platform}/{account}"), sight, known));
         }
-        let of_platform =
-            |(id, sight): (&str, Sight<'_>)| member(EstateKind::Platforms, id.to_owned(), &sight);
-        let mut all: Vec<_> = platforms.into_iter().filter_map(of_platform).collect();
-        all.append(&mut members);
-        all.truncate(N_MEMBERS_MAX);
-        all
+        let of_platform = |(id, sight): (&str, Sight<'_>)| {
+            member(EstateKind::Platforms, id.to_owned(), &sight, known)
+        };
+        let mut members: Vec<_> = platforms.into_iter().filter_map(of_platform).collect();
+        members.append(&mut accounts);
+        members.truncate(N_MEMBERS_MAX);
+        SeenEstate { members, sources }
     }
 
     fn n_cloud_accounts(&self) -> u32 {
@@ -151,9 +159,28 @@ impl<'a> Sights<'a> {
     }
 }
 
-fn member(kind: EstateKind, id: String, sight: &Sight<'_>) -> Option<EstateMember> {
+fn member(
+    kind: EstateKind,
+    id: String,
+    sight: &Sight<'_>,
+    known: &FirstSights,
+) -> Option<EstateMember> {
     let (source, last_seen) = newest(sight)?;
-    Some(EstateMember { kind, id, last_seen, source: source.to_owned() })
+    let FirstSight { at, is_late } = first_sight(&id, sight, known);
+    let source = source.to_owned();
+    Some(EstateMember { kind, id, first_seen: at, last_seen, source, is_late })
+}
+
+/// What a source sees on its first day was there before.
+fn first_sight(id: &str, sight: &Sight<'_>, known: &FirstSights) -> FirstSight {
+    if let Some(known) = known.members.get(id) {
+        return *known;
+    }
+    let looked_before = |(source, at): (&&str, &Time)| {
+        known.sources.get(*source).is_some_and(|first| first.day() < at.day())
+    };
+    let at = sight.values().copied().min().unwrap_or(known.counted_to);
+    FirstSight { at, is_late: sight.iter().all(looked_before) }
 }
 
 /// The decisions that take members out, those that count now.
@@ -235,6 +262,12 @@ impl<'a> Left<'a> {
         }
     }
 
+    /// A decision is about the device of these names.
+    fn has(&self, names: &[String]) -> bool {
+        let found = names.first().and_then(|it| self.by_name.get(it.as_str()));
+        found.is_some_and(|at| self.decisions[*at].names == names)
+    }
+
     fn count(&self, over: impl Fn(&MemberDecision) -> u32) -> u32 {
         self.decisions.iter().map(|it| over(it)).sum()
     }
@@ -247,11 +280,17 @@ pub(in crate::engine) struct Estate<'a> {
     platforms: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// When each source saw something of a platform last.
     seen_at: BTreeMap<&'a str, Sight<'a>>,
-    n_computers: u32,
-    n_servers: u32,
-    n_addressed: u32,
-    /// Of these there are no more than are known.
-    whole: BTreeSet<EstateKind>,
+    /// Platforms, and accounts of them, that are asked of a control only if it saw something of them.
+    new: BTreeSet<(&'a str, Option<&'a str>)>,
+    n_cloud_accounts: u32,
+    systems: SystemCounts,
+    /// How many devices people took out.
+    left: SystemCounts,
+    quiet: Vec<&'a QuietDevice>,
+    /// By name.
+    quiet_names: BTreeMap<&'a str, usize>,
+    /// What people say, as long as it has not expired.
+    said: Vec<SaidWhole>,
 }
 
 impl<'a> Estate<'a> {
@@ -261,37 +300,68 @@ impl<'a> Estate<'a> {
         left: &Left<'a>,
         horizon: &mut Horizon,
     ) -> Self {
-        let systems = facts.estate.systems;
         let mut estate = Self {
-            n_computers: systems.n_computers.saturating_sub(left.count(|it| it.counts.n_computers)),
-            n_servers: systems.n_servers.saturating_sub(left.count(|it| it.counts.n_servers)),
-            n_addressed: systems.n_addressed.saturating_sub(left.count(|it| it.counts.n_addressed)),
+            n_cloud_accounts: sights.n_cloud_accounts(),
+            systems: facts.estate.systems,
+            left: SystemCounts {
+                n_computers: left.count(|it| it.counts.n_computers),
+                n_servers: left.count(|it| it.counts.n_servers),
+                n_addressed: left.count(|it| it.counts.n_addressed),
+                is_listed: false,
+            },
             ..Self::default()
-        };
-        if systems.is_listed {
-            estate.whole.extend(EstateKind::ALL.into_iter().filter(|it| it.is_of_devices()));
-        }
-        let n_known = |kind: EstateKind| match kind {
-            EstateKind::Computers => systems.n_computers,
-            EstateKind::Servers => systems.n_servers,
-            EstateKind::Systems => systems.n_addressed,
-            EstateKind::CloudAccounts => sights.n_cloud_accounts(),
-            EstateKind::Platforms | EstateKind::Scopes => 0,
         };
         for said in &facts.estate.said_whole {
             horizon.see(said.until);
-            if said.holds(n_known(said.kind), facts.now) {
-                estate.whole.insert(said.kind);
+            if !horizon.is_past(said.until) {
+                estate.said.push(*said);
             }
         }
         let used = facts.profile.iter().filter(|(_, it)| **it == Usage::Used);
         estate.platforms.extend(used.map(|(platform, _)| (platform.as_str(), BTreeSet::new())));
+        let used: BTreeSet<&str> = estate.platforms.keys().copied().collect();
         for (place, sight) in &sights.0 {
             if left.find(*place).is_none() {
                 estate.see(*place, sight);
             }
         }
+        estate.note_new(sights, &facts.estate.sights, horizon);
+        // That a client uses a platform is known from a person.
+        estate.new.retain(|it| it.1.is_some() || !used.contains(it.0));
+        let quiet = facts.estate.quiet.iter().filter(|it| !left.has(&it.names));
+        for it in quiet {
+            it.new_until.into_iter().for_each(|end| horizon.see(end));
+            let at = estate.quiet.len();
+            estate.quiet_names.extend(it.names.iter().map(|name| (name.as_str(), at)));
+            estate.quiet.push(it);
+        }
         estate
+    }
+
+    /// Tells the platforms and accounts that are new from the others.
+    fn note_new(&mut self, sights: &Sights<'a>, known: &FirstSights, horizon: &mut Horizon) {
+        let mut until = |id: &str, sight: &Sight<'_>| {
+            let end = known.new_until(first_sight(id, sight, known));
+            if let Some(end) = end {
+                horizon.see(end);
+            }
+            end.is_some()
+        };
+        let mut platforms: BTreeMap<&'a str, Sight<'a>> = BTreeMap::new();
+        for (place, sight) in &sights.0 {
+            let Place::Platform { platform, account } = *place else { continue };
+            take(platforms.entry(platform).or_default(), sight);
+            if let Some(account) = account
+                && until(&format!("{platform}/{account}"), sight)
+            {
+                self.new.insert((platform, Some(account)));
+            }
+        }
+        for (platform, sight) in platforms {
+            if until(platform, &sight) {
+                self.new.insert((platform, None));
+            }
+        }
     }
 
     fn see(&mut self, place: Place<'a>, sight: &Sight<'a>) {
@@ -309,12 +379,22 @@ impl<'a> Estate<'a> {
     }
 
     /// The platforms of a control that are known and must be seen one by one, with their accounts.
+    ///
+    /// `saw`: whether the control saw something of a platform, or of an account of it. Without it, nothing new is asked for.
     pub(in crate::engine) fn platforms_of(
         &self,
         platforms: &'a [String],
-    ) -> impl Iterator<Item = (&'a str, &BTreeSet<&'a str>)> {
+        saw: impl Fn(&str, Option<&str>) -> bool + Copy,
+    ) -> impl Iterator<Item = (&'a str, BTreeSet<&'a str>)> {
         let asked = platforms.iter().map(String::as_str).filter(|it| SEEN_ONE_BY_ONE.contains(it));
-        asked.filter_map(|it| Some((it, self.platforms.get(it)?)))
+        let is_asked = move |platform: &'a str, account: Option<&'a str>| {
+            !self.new.contains(&(platform, account)) || saw(platform, account)
+        };
+        asked.filter_map(move |platform| {
+            let accounts = self.platforms.get(platform)?.iter().copied();
+            let accounts = accounts.filter(|it| is_asked(platform, Some(*it)));
+            is_asked(platform, None).then(|| (platform, accounts.collect()))
+        })
     }
 
     pub(in crate::engine) fn saw(&self, platform: &str) -> bool {
@@ -338,11 +418,17 @@ impl<'a> Estate<'a> {
     }
 
     /// How many devices a population has, if it is one of devices that are counted, and whether these are all.
-    pub(in crate::engine) fn devices(&self, over: Population) -> Option<(u32, bool)> {
-        let (n, kind) = match over {
-            Population::Computers => (self.n_computers, EstateKind::Computers),
-            Population::Servers => (self.n_servers, EstateKind::Servers),
-            Population::Systems => (self.n_addressed, EstateKind::Systems),
+    ///
+    /// `seen`: the devices that were looked at. Of those that are new or stale, only these count.
+    pub(in crate::engine) fn devices(
+        &self,
+        over: Population,
+        seen: &BTreeSet<Place<'_>>,
+    ) -> Option<(u32, bool)> {
+        let (kind, count): (_, fn(&SystemCounts) -> u32) = match over {
+            Population::Computers => (EstateKind::Computers, |it| it.n_computers),
+            Population::Servers => (EstateKind::Servers, |it| it.n_servers),
+            Population::Systems => (EstateKind::Systems, |it| it.n_addressed),
             Population::Client
             | Population::Accounts
             | Population::Administrators
@@ -353,11 +439,42 @@ impl<'a> Estate<'a> {
             | Population::CloudAccounts
             | Population::Repositories => return None,
         };
-        Some((n, self.whole.contains(&kind)))
+        let (mut n_new, mut n_stale) = (0, 0);
+        if !self.quiet.is_empty() {
+            let looked_at = self.quiet_among(seen);
+            let unseen = self.quiet.iter().enumerate().filter(|it| !looked_at.contains(&it.0));
+            for (_, it) in unseen {
+                let n = if it.new_until.is_some() { &mut n_new } else { &mut n_stale };
+                *n += count(&it.counts);
+            }
+        }
+        let n_known = count(&self.systems).saturating_sub(n_new);
+        let is_whole = self.systems.is_listed || self.is_said_whole(kind, n_known);
+        Some((n_known.saturating_sub(n_stale).saturating_sub(count(&self.left)), is_whole))
     }
 
-    /// A person said that the cloud accounts that are known are all.
-    pub(in crate::engine) fn knows_cloud_accounts(&self) -> bool {
-        self.whole.contains(&EstateKind::CloudAccounts)
+    fn quiet_among(&self, seen: &BTreeSet<Place<'_>>) -> BTreeSet<usize> {
+        let find = |it: &Place<'_>| {
+            let Place::Device(name) = *it else { return None };
+            self.quiet_names.get(name.to_lowercase().as_str()).copied()
+        };
+        seen.iter().filter_map(find).collect()
+    }
+
+    fn is_said_whole(&self, kind: EstateKind, n_known: u32) -> bool {
+        self.said.iter().any(|it| it.kind == kind && n_known <= it.n_known)
+    }
+
+    /// A person said that the cloud accounts that are known are all. `saw`: as in [`Self::platforms_of`].
+    pub(in crate::engine) fn knows_cloud_accounts(
+        &self,
+        saw: impl Fn(&str, Option<&str>) -> bool,
+    ) -> bool {
+        let is_quiet = |(platform, account): &&(&str, Option<&str>)| {
+            account.is_some() && is_cloud(platform) && !saw(platform, *account)
+        };
+        let n_new = u32::try_from(self.new.iter().filter(is_quiet).count()).unwrap_or(u32::MAX);
+        let n_known = self.n_cloud_accounts.saturating_sub(n_new);
+        self.is_said_whole(EstateKind::CloudAccounts, n_known)
     }
 }

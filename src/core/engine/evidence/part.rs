@@ -95,21 +95,20 @@ impl<'a> Parts<'a> {
         }
         let mut asked = parts.ask_of_facets(control, estate, &looks);
         if control.over.is_on_platforms() {
-            for (platform, accounts) in estate.platforms_of(&control.platforms) {
+            for (platform, accounts) in estate.platforms_of(&control.platforms, saw_in(&looks)) {
                 let shown = control.shown_on.iter().find(|(it, _)| it == platform);
                 let facets = shown.map_or(FacetSet::NONE, |it| it.1);
                 asked = asked.with(facets);
-                for spot in Spot::all(platform, accounts) {
+                for spot in Spot::all(platform, &accounts) {
                     parts.ask_at(control, spot, facets, &looks);
                 }
             }
         }
-        if control.over == Population::CloudAccounts && !estate.knows_cloud_accounts() {
+        if control.over == Population::CloudAccounts && !estate.knows_cloud_accounts(saw_in(&looks))
+        {
             parts.ask_clouds(control, &looks);
         }
-        let by_devices = estate
-            .devices(control.over)
-            .map_or(FacetSet::NONE, |known| parts.ask_devices(control, known, &looks));
+        let by_devices = parts.ask_devices(control, estate, &looks);
         if control.facets.len() == 1 && !parts.shares.is_empty() {
             return parts;
         }
@@ -130,9 +129,9 @@ impl<'a> Parts<'a> {
     ) -> FacetSet {
         let mut asked = FacetSet::NONE;
         for (index, facet) in control.facets.iter().enumerate() {
-            for (platform, accounts) in estate.platforms_of(&facet.platforms) {
+            for (platform, accounts) in estate.platforms_of(&facet.platforms, saw_in(looks)) {
                 asked = asked.with(FacetSet::one(index));
-                for spot in Spot::all(platform, accounts) {
+                for spot in Spot::all(platform, &accounts) {
                     self.ask_at(control, spot, FacetSet::one(index), looks);
                 }
             }
@@ -180,10 +179,13 @@ impl<'a> Parts<'a> {
     fn ask_devices(
         &mut self,
         control: &'a Control,
-        (n_known, is_listed): (u32, bool),
+        estate: &Estate<'a>,
         looks: &[Look<'a>],
     ) -> FacetSet {
         let over = control.over;
+        let Some((_, is_listed)) = estate.devices(over, &BTreeSet::new()) else {
+            return FacetSet::NONE;
+        };
         let is_enough = |n: u32, n_seen: u32| n <= n_seen.saturating_add(over.n_tolerated(n));
         let counts_members =
             is_listed && matches!(over, Population::Computers | Population::Servers);
@@ -195,9 +197,12 @@ impl<'a> Parts<'a> {
         let by_devices = facets_of(looks.iter().filter(of_some)).without(of_all);
         for facet in by_devices.iter() {
             let seen = looks.iter().filter(of_some).filter(|it| it.facets.has(facet));
-            let n_seen = n_devices_seen(seen);
+            let (single, n_seen) = devices_seen(seen);
+            let Some((n_known, is_listed)) = estate.devices(over, &single) else {
+                return FacetSet::NONE;
+            };
             let n_known = Some(n_known).filter(|it| is_listed || n_seen < *it);
-            if n_known.is_some_and(|it| is_enough(it, n_seen)) {
+            if is_listed && n_known.is_some_and(|it| is_enough(it, n_seen)) {
                 self.shares.push(Share::WHOLE);
                 continue;
             }
@@ -222,7 +227,7 @@ impl<'a> Parts<'a> {
     pub(in crate::engine) fn of_platforms(control: &'a Control, estate: &Estate<'a>) -> Self {
         let mut parts = Self::default();
         if control.over.is_on_platforms() {
-            let all = estate.platforms_of(&control.platforms).map(|it| it.0);
+            let all = estate.platforms_of(&control.platforms, |_, _| false).map(|it| it.0);
             for platform in all.filter(|it| !estate.saw(it)) {
                 parts.count(false, || UnseenPart::Place(Spot { platform, account: None }));
             }
@@ -251,8 +256,10 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// How many different devices were looked at: the single ones, or what one source counts, if that is more.
-fn n_devices_seen<'l, 'a: 'l>(looks: impl Iterator<Item = &'l Look<'a>>) -> u32 {
+/// The single devices that were looked at, and how many devices were: these, or what one source counts, if that is more.
+fn devices_seen<'l, 'a: 'l>(
+    looks: impl Iterator<Item = &'l Look<'a>>,
+) -> (BTreeSet<Place<'a>>, u32) {
     let (mut single, mut counted) = (BTreeSet::new(), BTreeMap::<&str, u64>::new());
     for it in looks {
         match (it.place, it.counted) {
@@ -264,7 +271,19 @@ fn n_devices_seen<'l, 'a: 'l>(looks: impl Iterator<Item = &'l Look<'a>>) -> u32 
         }
     }
     let most = counted.into_values().max().unwrap_or(0).max(single.len() as u64);
-    u32::try_from(most).unwrap_or(u32::MAX)
+    (single, u32::try_from(most).unwrap_or(u32::MAX))
+}
+
+/// Whether something was seen of a platform, or of an account of it.
+fn saw_in<'l>(looks: &'l [Look<'_>]) -> impl Fn(&str, Option<&str>) -> bool + Copy + 'l {
+    |platform, account| {
+        looks.iter().any(|it| match it.place {
+            Place::Platform { platform: of, account: seen } => {
+                of == platform && (account.is_none() || seen == account)
+            }
+            Place::Client | Place::Device(_) => false,
+        })
+    }
 }
 
 fn facets_of<'l, 'a: 'l>(looks: impl Iterator<Item = &'l Look<'a>>) -> FacetSet {

@@ -165,7 +165,7 @@ fn show_estate(json: bool, answer: &Value) -> Result<()> {
             cell("id"),
             cell("name"),
             cell("kind"),
-            cell("state"),
+            state(it),
             print::day(&it["firstSeen"]),
             print::day(&it["lastSeen"]),
             cell("source"),
@@ -178,6 +178,12 @@ fn show_estate(json: bool, answer: &Value) -> Result<()> {
     print::list(false, print::rows(&estate["unseen"]), (none, &heading), |it| {
         vec![print::cell(&it["what"]), controls(it), print::cell(&it["remedy"])]
     })
+}
+
+/// Whether a member must be seen; of one that is new, from when on.
+fn state(member: &Value) -> String {
+    let from = print::given(" until ", &member["countsFrom"], print::day);
+    format!("{}{from}", print::cell(&member["state"]))
 }
 
 /// The control that something unseen keeps from being met, or how many there are.

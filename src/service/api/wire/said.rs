@@ -6,7 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::view::{Word, wire_type, word};
-use crate::app::decision::estate::MemberStanding;
+use crate::app::decision::estate::{MemberCounting, MemberStanding};
 use crate::app::decision::statement::{Standing, StatementKind};
 use crate::engine::contradiction::DecisionKind;
 use crate::engine::estate::{EstateKind, UnseenKind};
@@ -19,9 +19,14 @@ word!(
     EstateKindView, EstateKind, "EstateKind", EstateKind::ALL, EstateKind::as_str
 );
 word!(
-    /// Whether a member is one that must be seen. `excluded`: it exists, and is not meant. `retired`: it is gone; once something of it
-    /// is seen again, it is `counted` again.
-    MemberStandingView, MemberStanding, "MemberState", MemberStanding::ALL, MemberStanding::as_str
+    /// Whether a member is one that must be seen. `new`: it was seen first a few days ago, and no control asks for it that did not look
+    /// at it. `stale`: it was not seen for `staleAssetDays`. `excluded`: it exists, and is not meant. `retired`: it is gone; once
+    /// something of it is seen again, it is `counted` again.
+    MemberCountingView, MemberCounting, "MemberState", MemberCounting::ALL, MemberCounting::as_str
+);
+word!(
+    /// What is decided about a member. `excluded`: it exists, and is not meant. `retired`: it is gone. `counted`: neither.
+    MemberStandingView, MemberStanding, "MemberDecision", MemberStanding::ALL, MemberStanding::as_str
 );
 word!(
     /// What was not looked at: a `platform`, an `account` of one, further `cloud_accounts`, `devices`, `members` of which a source says

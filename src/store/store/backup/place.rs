@@ -58,7 +58,16 @@ impl Place {
 
 /// What the rows of a per-client table are whose key begins with this byte. See `table.rs`.
 fn kind_of(noun: &str, kind: Option<&u8>) -> Option<&'static str> {
-    let external = ["name", "serial number", "MAC address", "host name", "IP address"];
+    let external = [
+        "name",
+        "serial number",
+        "MAC address",
+        "host name",
+        "IP address",
+        "new device",
+        "stale device",
+        "first push",
+    ];
     let facts = [
         "version",
         "observation",

@@ -48,7 +48,7 @@ impl IdentityKey<'_> {
 /// Some of the assets of which nothing was heard for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgedAssets {
-    /// Active assets that were last seen before the given time.
+    /// Active assets that were last seen before the given time, and those that are stale and not noted as such.
     pub stale: Vec<Asset>,
     /// Retired assets that were last changed before the given time.
     pub retired: Vec<Asset>,
@@ -164,6 +164,8 @@ impl<R: Rows> ClientTransaction<R> {
                 AssetStatus::Retired if asset.last_updated_at < retired_before => {
                     found.retired.push(asset);
                 }
+                // Those of releases up to 0.1.
+                AssetStatus::Stale if !self.is_marked_stale(id)? => found.stale.push(asset),
                 AssetStatus::Active | AssetStatus::Stale | AssetStatus::Retired => (),
             }
             if n_rows < n_rows_max {
@@ -206,6 +208,7 @@ impl ClientBatch<'_> {
         for key in mark_keys(asset) {
             self.remove(EXTERNAL, &key)?;
         }
+        self.unmark_new(asset)?;
         self.rows.remove_row(ASSET_CLIENTS, asset.id.as_bytes())?;
         self.remove(ASSETS, &asset_key(asset.id))?;
         self.rows.effects.deltas.push((self.client, Delta::Remove { id: asset.id }));
@@ -267,6 +270,12 @@ impl ClientBatch<'_> {
 
     fn put_row(&mut self, before: Option<&Asset>, asset: &Asset) -> Result<()> {
         self.count_asset(before, asset)?;
+        let is_stale = |it: &Asset| it.status == AssetStatus::Stale;
+        match (before.is_some_and(is_stale), is_stale(asset)) {
+            (false, true) => self.mark_stale(asset.id)?,
+            (true, false) => self.unmark_stale(asset.id)?,
+            (true, true) | (false, false) => (),
+        }
         self.put(ASSETS, &asset_key(asset.id), asset)?;
         self.rows.effects.deltas.push((self.client, Delta::put(asset)));
         Ok(())

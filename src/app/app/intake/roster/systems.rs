@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use super::lists_plan::ListsPlan;
+use crate::app::assessment::estate::since;
 use crate::app::intake::derived;
 use crate::app::intake::limit::require_vulnerabilities;
 use crate::clock::Time;
@@ -18,7 +19,7 @@ use crate::engine::vulnerability::{
     self, CRITICAL_DAYS, Exploited, HIGH_DAYS, SCAN_DAYS, SystemScan, SystemSummary,
 };
 use crate::error::Result;
-use crate::id::ImportId;
+use crate::id::{AssetId, ImportId};
 use crate::store::ClientSnapshot;
 use crate::store::per_client::fact::ObservationKey;
 use crate::store::per_client::scan::{ScanKey, StoredScan};
@@ -38,6 +39,8 @@ const N_ASSETS_AT_ONCE: usize = 500;
 pub(in crate::app) struct ScanJudge<'a> {
     pub catalog: &'a Catalog,
     pub exploited: &'a Exploited,
+    /// For how many days a system is new, so that nobody is expected to scan it.
+    pub new_days: u16,
     pub now: Time,
 }
 
@@ -165,14 +168,20 @@ fn derive(
     if without.is_none() {
         require_vulnerabilities(known.n_found)?;
     }
-    let unscanned = unscanned(rows, &mut known)?;
+    let unscanned = unscanned(rows, &mut known, judge)?;
     let unscanned: Vec<&str> = unscanned.iter().map(String::as_str).collect();
     let verdicts = vulnerability::verdicts(&known.summaries, &unscanned);
     restate(plan, rows, &known, &verdicts, judge.catalog)
 }
 
-/// Returns the names of the systems of the client that no scan saw, and notes their identifiers.
-fn unscanned(rows: &ClientSnapshot, known: &mut Known) -> Result<Vec<String>> {
+/// Returns the names of the systems of the client that no scan saw, and notes their identifiers. Those that are new are left out.
+fn unscanned(
+    rows: &ClientSnapshot,
+    known: &mut Known,
+    judge: &ScanJudge<'_>,
+) -> Result<Vec<String>> {
+    let new = rows.list_new_assets(since(judge.new_days, judge.now))?;
+    let new: HashSet<AssetId> = new.iter().map(|it| it.id).collect();
     let scanned: HashSet<u64> = known.subjects.values().flatten().copied().collect();
     let mut found = BTreeSet::new();
     let mut after = None;
@@ -180,7 +189,7 @@ fn unscanned(rows: &ClientSnapshot, known: &mut Known) -> Result<Vec<String>> {
         let some = rows.list_assets_after(after, N_ASSETS_AT_ONCE)?;
         let Some(last) = some.last() else { return Ok(found.into_iter().collect()) };
         after = Some(last.id);
-        for asset in some.iter().filter(|it| is_to_be_scanned(it)) {
+        for asset in some.iter().filter(|it| is_to_be_scanned(it) && !new.contains(&it.id)) {
             let names = [asset.hostname.as_deref(), asset.ip.as_deref(), Some(&asset.name)];
             let mut names = names.into_iter().flatten().map(str::to_lowercase);
             let subjects = asset.subjects();

@@ -14,12 +14,14 @@ use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::param::{Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::said::{EstateKindView, MemberStandingView, UnseenKindView};
+use crate::api::wire::said::{
+    EstateKindView, MemberCountingView, MemberStandingView, UnseenKindView,
+};
 use crate::api::wire::view::{End, When};
 use crate::api::{Group, Web};
 use crate::app::assessment::estate::EstateStatement;
 use crate::app::decision::estate::{
-    EstateState, KindState, MemberState, NewMemberDecision, NewWhole,
+    EstateState, KindState, MemberCounting, MemberState, NewMemberDecision, NewWhole,
 };
 use crate::engine::estate::{EstateKind, Unseen};
 use crate::error::{Error, Result};
@@ -32,8 +34,8 @@ use crate::store::{ClientSnapshot, ClientStore};
 #[serde(rename_all = "camelCase")]
 pub struct EstateView {
     kinds: Vec<EstateKindCountView>,
-    /// Platforms, tenants and cloud accounts that were seen in the last 180 days, at most 1,000, and each device that was
-    /// excluded or retired. `GET /api/assets` lists all devices.
+    /// Platforms, tenants and cloud accounts that were seen in the last 180 days, at most 1,000; devices that are new or stale, at
+    /// most 500 of each; and each device that was excluded or retired. `GET /api/assets` lists all devices.
     members: Vec<EstateMemberView>,
     /// What is known and nobody looked at, that of which most depends first, at most 100.
     unseen: Vec<UnseenView>,
@@ -75,11 +77,13 @@ pub struct EstateMemberView {
     /// A platform, an account such as `aws/123456789012`, or the id of an asset.
     id: String,
     name: String,
-    state: MemberStandingView,
-    /// Null: it is not known, or it is a device.
+    state: MemberCountingView,
+    /// From when on it counts, if it is `new`.
+    counts_from: Null<When>,
+    /// Null: it is not known.
     first_seen: Null<When>,
     last_seen: Null<When>,
-    /// The source that saw it last.
+    /// The source that saw it last; of a device, first.
     source: Null<String>,
     /// Null: nobody decided about it.
     decision: Null<MemberDecisionView>,
@@ -154,15 +158,17 @@ impl SaidWholeView {
 
 impl EstateMemberView {
     fn of(it: MemberState) -> Self {
-        let MemberState { kind, id, name, seen, decision, standing } = it;
+        let MemberState { kind, id, name, seen, decision, state, new_until } = it;
+        let is_new = state == MemberCounting::New;
         Self {
             kind: EstateKindView(kind),
             id,
             name,
-            state: MemberStandingView(standing),
-            first_seen: seen.as_ref().map(|it| When(it.first_seen)).into(),
-            last_seen: seen.as_ref().map(|it| When(it.member.last_seen)).into(),
-            source: seen.map(|it| it.member.source).into(),
+            state: MemberCountingView(state),
+            counts_from: new_until.filter(|_| is_new).map(When).into(),
+            first_seen: seen.as_ref().map(|it| When(it.first)).into(),
+            last_seen: seen.as_ref().map(|it| When(it.last)).into(),
+            source: seen.map(|it| it.source).into(),
             decision: decision.map(MemberDecisionView::of).into(),
         }
     }
