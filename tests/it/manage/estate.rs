@@ -350,3 +350,32 @@ fn a_stale_computer_is_not_asked_for_until_it_is_seen_and_its_failures_stay() {
     assert_eq!(named(&estate(&posture, &client), "PC3")["state"], "stale");
     assert_eq!(of_computers(&posture, &client)["status"], "non_compliant");
 }
+
+#[test]
+fn that_the_answers_end_soon_is_announced_once_for_all_kinds() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    say_all(&posture, &client, "cloud_accounts");
+    say_all(&posture, &client, "servers");
+    let until = posture.now().plus_days(365).to_string();
+    posture.pass_days(334);
+    assert_eq!(super::told(&posture, "evidence_expiring"), [] as [Value; 0]);
+    posture.pass_days(1);
+    posture.pass_days(1);
+    let told = super::told(&posture, "evidence_expiring");
+    assert_eq!(told.len(), 1, "{told:#?}");
+    let said = &told[0]["object"];
+    assert_eq!(
+        (&said["kind"], &said["title"], said["validUntil"].as_str().unwrap()),
+        (&json!("estate"), &json!("These are all: cloud accounts, servers"), until.as_str())
+    );
+    let open = || {
+        let all = read(&posture, "/api/conditions?limit=100");
+        all.as_array().unwrap().iter().filter(|it| it["type"] == "evidence_expiring").count()
+    };
+    say_all(&posture, &client, "servers");
+    assert_eq!(open(), 1, "the other one still ends");
+    say_all(&posture, &client, "cloud_accounts");
+    assert_eq!(open(), 0);
+    assert_eq!(super::told(&posture, "evidence_expiring").len(), 1);
+}

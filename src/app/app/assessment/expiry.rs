@@ -3,18 +3,20 @@
 
 use std::collections::BTreeSet;
 
+use super::estate::EstateStatement;
 use super::part::AttestedPart;
 use super::statement::Statements;
 use super::subject::AssessmentInput;
 use crate::app::event::condition::ConditionPlan;
 use crate::app::event::envelope::NewEvent;
-use crate::app::event::expiry::{ATTESTATION, DECISION, EVIDENCE, EvidenceExpiring};
+use crate::app::event::expiry::{ATTESTATION, DECISION, ESTATE, EVIDENCE, EvidenceExpiring};
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Attestation, RowDecision};
 use crate::error::Result;
 use crate::store::ClientSnapshot;
 use crate::store::per_client::evidence::Evidence;
+use crate::store::per_client::statement::Topic;
 
 /// A warning is opened at the earliest when one fifth of the term is left.
 const SHARE: i64 = 5;
@@ -74,6 +76,23 @@ impl Term {
         Some(Self::of(body, &format!("{framework}/{reference}"), it.at, it.until?))
     }
 
+    /// One term for all kinds of which a person says that these are all: that of the first that ends. It names those that end soon
+    /// after it.
+    fn of_estate(said: &[EstateStatement], warning_days: u16) -> Option<Self> {
+        let ends = said.iter().filter_map(|it| {
+            let Topic::Whole(kind) = it.topic else { return None };
+            Some((it.content.until?, it.content.from, kind.name()))
+        });
+        let mut ends: Vec<(Time, Time, &str)> = ends.collect();
+        ends.sort_unstable();
+        let (end, from, _) = *ends.first()?;
+        let last = end.plus_days(i64::from(warning_days));
+        let soon = ends.iter().take_while(|it| it.0 <= last);
+        let names: Vec<&str> = soon.map(|it| it.2).collect();
+        let title = format!("These are all: {}", names.join(", "));
+        Some(Self::of(EvidenceExpiring::blank(ESTATE, &title), "all", from, end))
+    }
+
     fn warned_at(&self, warning_days: u16) -> Time {
         let share_s = self.end.s_since(self.from) / SHARE;
         self.end.plus_s(-share_s.min(i64::from(warning_days) * DAY_S))
@@ -83,7 +102,7 @@ impl Term {
 /// Returns the keys of the open warnings.
 fn open_keys(rows: &ClientSnapshot) -> Result<BTreeSet<String>> {
     let mut keys = BTreeSet::new();
-    for start in [EVIDENCE, ATTESTATION, DECISION] {
+    for start in [EVIDENCE, ATTESTATION, DECISION, ESTATE] {
         let all = rows.list_conditions_of(&format!("{start}/"))?.into_iter();
         keys.extend(all.filter(|it| it.closed_at.is_none()).map(|it| it.key));
     }
@@ -115,7 +134,9 @@ impl Expiry {
         let of_parts = statements.parts.iter().filter_map(|it| Term::of_part(it, catalog));
         let decided = statements.decisions.iter();
         let decided = decided.filter_map(|it| Term::of_decision(it, catalog));
-        let terms: Vec<Term> = evidence.chain(attested).chain(of_parts).chain(decided).collect();
+        let estate = Term::of_estate(&statements.estate, subject.evidence_warning_days);
+        let said = attested.chain(of_parts).chain(decided);
+        let terms: Vec<Term> = evidence.chain(said).chain(estate).collect();
         let warned_at = |it: &Term| it.warned_at(subject.evidence_warning_days);
         let moments = terms.iter().flat_map(|it| [warned_at(it), it.end]);
         let next = moments.filter(|it| now < *it).min();

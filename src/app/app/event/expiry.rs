@@ -10,13 +10,14 @@ use crate::engine::event::EventKind;
 pub const EVIDENCE: &str = "evidence";
 pub const ATTESTATION: &str = "attestation";
 pub const DECISION: &str = "decision";
+pub const ESTATE: &str = "estate";
 
-/// Evidence, an attestation, or a decision about a requirement is about to expire.
+/// Evidence, an attestation, a decision about a requirement, or the answer that these are all is about to expire.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvidenceExpiring<'a> {
     /// What is about to expire.
-    #[schemars(extend("enum" = ["evidence", "attestation", "decision"]))]
+    #[schemars(extend("enum" = ["evidence", "attestation", "decision", "estate"]))]
     pub kind: &'static str,
     /// Of evidence and attestations.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +39,7 @@ pub struct EvidenceExpiring<'a> {
 }
 
 impl<'a> EvidenceExpiring<'a> {
-    /// With what all three kinds have.
+    /// With what all kinds have.
     #[must_use]
     pub fn blank(kind: &'static str, title: &'a str) -> Self {
         let (control_code, framework, requirement, occurrence) = (None, None, None, None);
