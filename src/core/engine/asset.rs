@@ -134,10 +134,12 @@ impl Asset {
         // It is in a network, so that a scan can look at it.
         let is_addressed =
             is_device && (self.ip.is_some() || self.hostname.is_some() || self.mac.is_some());
+        let is_phone = self.asset_type == AssetType::Mobile;
         let counts = |it: bool| u32::from(it && self.status != AssetStatus::Retired);
         SystemCounts {
             n_computers: counts(is_computer),
             n_servers: counts(is_server),
+            n_phones: counts(is_phone),
             n_addressed: counts(is_addressed),
             is_listed: false,
         }

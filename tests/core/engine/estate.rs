@@ -2,8 +2,8 @@
 
 use posture_core::engine::catalog::facet::Population;
 use posture_core::engine::estate::{
-    EstateKind, FirstSight, FirstSights, KnownEstate, MemberDecision, QuietDevice, SaidWhole,
-    SystemCounts, Unseen, UnseenKind,
+    EstateKind, FirstSight, FirstSights, KnownEstate, MemberDecision, N_MEMBERS_MAX, QuietDevice,
+    SaidWhole, SystemCounts, Unseen, UnseenKind,
 };
 use posture_core::engine::fact::Status::{Compliant, NonCompliant, NotAssessed, Partial};
 use posture_core::engine::fact::{Status, Usage};
@@ -186,6 +186,10 @@ fn what_a_source_sees_on_its_first_day_is_not_new() {
     assert!(!is_late(&world));
     world.estate.sights.sources.insert(source, day(TODAY - 1));
     assert!(is_late(&world));
+    let full = (0..N_MEMBERS_MAX)
+        .map(|it| (format!("gcp/{it}"), FirstSight { at: day(TODAY), is_late: true }));
+    world.estate.sights.members = full.collect();
+    assert!(!is_late(&world), "it is not kept when it was seen first");
 }
 
 proptest! {

@@ -172,7 +172,9 @@ fn what_cannot_be_said_is_refused_with_what_can() {
     let said = json!({"all": true, "reason": "Confirmed", "by": "Ada"});
     let refused = |kind: &str, body: &Value| refused_field(&try_say(&posture, &client, kind, body));
     assert_eq!(refused("platforms", &said).0, "kind");
-    assert!(refused("scopes", &said).1.contains("cloud_accounts, computers, servers, systems"));
+    assert!(
+        refused("scopes", &said).1.contains("cloud_accounts, computers, servers, phones, systems")
+    );
     assert_eq!(try_say(&posture, &client, "planets", &said).status, 404);
     let with = |name: &str, value: Value| {
         let mut body = said.clone();
@@ -194,7 +196,7 @@ fn what_cannot_be_said_is_refused_with_what_can() {
         assert_eq!(field, "members");
         rule
     };
-    assert!(refused(json!(["aws/999"])).starts_with("aws/999: no account that was seen"));
+    assert!(refused(json!(["aws/999"])).starts_with("aws/999: no account or domain that was seen"));
     assert!(refused(json!(["aws"])).contains("the profile"));
     assert!(refused(json!([])).contains("1 to 1000"));
     let many = |n: usize| (0..n).map(|_| json!("aws/111122223333")).collect::<Value>();
@@ -378,4 +380,43 @@ fn that_the_answers_end_soon_is_announced_once_for_all_kinds() {
     say_all(&posture, &client, "cloud_accounts");
     assert_eq!(open(), 0);
     assert_eq!(super::told(&posture, "evidence_expiring").len(), 1);
+}
+
+#[test]
+fn a_phone_is_a_member_and_a_domain_that_is_read_no_more_must_be_retired() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let facts = |body: &Value| {
+        let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    };
+    let phone = json!({"externalId": "p1", "name": "Phone 1", "assetType": "mobile"});
+    facts(&json!({"source": "mdm", "assets": [phone]}));
+    let said = say_all(&posture, &client, "phones");
+    assert_eq!(kind(&said, "phones")["known"], 1);
+    assert_eq!(kind(&said, "computers")["known"], 0);
+
+    let published = json!([{"control": "EML-01", "status": "compliant"}]);
+    let read_dns =
+        |domain: &str| facts(&json!({"source": "dns", "scope": domain, "observations": published}));
+    for domain in ["a.example", "b.example", "a.onmicrosoft.com"] {
+        read_dns(domain);
+    }
+    let eml = || control(&posture, &client, "EML-01");
+    assert_eq!(eml()["status"], "compliant");
+    let known = estate(&posture, &client);
+    assert_eq!(kind(&known, "domains")["known"], 2);
+    assert_eq!(member(&known, "b.example")["kind"], "domains");
+    for _ in 0..4 {
+        posture.pass_days(20);
+        read_dns("a.example");
+    }
+    let why = eml()["findings"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (&eml()["status"], why.ends_with("Not seen: b.example.")),
+        (&json!("partial"), true),
+        "{why}"
+    );
+    decide(&posture, &client, "b.example", "retired");
+    assert_eq!(eml()["status"], "compliant");
 }

@@ -253,7 +253,8 @@ pub fn plan(
 ) -> Result<AssessmentPlan> {
     let attestations = statements.attestations(now);
     let critical_subjects = subject.critical_subjects()?;
-    let counting = (subject.new_member_days, estate::counted_to(rows, cause, now)?);
+    let before = rows.estate()?;
+    let counting = (subject.new_member_days, estate::counted_to(&before, cause, now));
     let mut posture = crate::engine::assess(
         &subject.catalog,
         &Facts {
@@ -264,13 +265,13 @@ pub fn plan(
             decisions: &statements.decisions,
             subjects: &statements.subject_decisions(),
             profile: &subject.profile,
-            estate: &estate::known(rows, &statements.estate, counting)?,
+            estate: &estate::known(rows, &statements.estate, &before, counting)?,
             critical_subjects: &critical_subjects,
             base_loss: subject.base_loss,
             now,
         },
     );
-    let estate = estate::record(rows, &mut posture, counting.1)?;
+    let estate = estate::record(&before, &mut posture, counting.1);
     let mut stored = StoredPosture::read(rows, &subject.catalog)?;
     let is_shown = posture.has_evidence || stored.score.is_none();
     let term = (subject.retention, now);
@@ -284,7 +285,7 @@ pub fn plan(
         change::events(in_scope, &changes, &carried.risks, &posture, cause, now);
     events.extend(risk::returned(&carried, &changes, (cause, now)));
     let expiry = Expiry::of(rows, statements, subject, now)?;
-    let due = due(rows, &posture, (subject, cause), now)?;
+    let due = due(rows, (&posture, &before), (subject, cause), now)?;
     let due = expiry.next.map_or(due, |it| it.min(due));
     let conditions = expiry.add_to(conditions, rows, now)?;
     let mut contradictions = ContradictionPlan::of(rows, &posture.contradictions, cause, now)?;
@@ -486,11 +487,11 @@ fn changed(catalog: &Catalog, changes: &[Change], cause: &Cause, now: Time) -> V
 /// at once, by an assessment of its own.
 fn due(
     rows: &ClientSnapshot,
-    posture: &Posture,
+    (posture, before): (&Posture, &EstateRecord),
     (subject, cause): (&AssessmentInput, &Cause),
     now: Time,
 ) -> Result<Time> {
-    if *cause != Cause::Due && estate::is_due(rows, subject.new_member_days, now)? {
+    if *cause != Cause::Due && estate::is_due(rows, before, subject.new_member_days, now)? {
         return Ok(now);
     }
     let share_s = i64::from(rows.id().as_bytes()[15]) * DAY_STARTS_WITHIN_S / 256;

@@ -57,17 +57,18 @@ impl EstateEntry {
     }
 }
 
-/// `said`: what counts until it expires. `counting`: for how many days members are new, and up to which time those that are due
-/// count.
+/// `said`: what counts until it expires. `before`: what the last assessment saw. `counting`: for how many days members are new,
+/// and up to which time those that are due count.
 pub(in crate::app) fn known(
     rows: &ClientSnapshot,
     said: &[EstateStatement],
+    before: &EstateRecord,
     counting: (u16, Time),
 ) -> Result<KnownEstate> {
     let mut known = KnownEstate {
         systems: systems(rows)?,
         quiet: quiet(rows, counting)?,
-        sights: first_sights(rows.estate()?, counting),
+        sights: first_sights(before, counting),
         ..KnownEstate::default()
     };
     for it in said {
@@ -115,16 +116,19 @@ fn names(asset: &Asset) -> Vec<String> {
 }
 
 /// Up to when what was new and is due counts. Only an assessment of its own moves it, so that nothing else changes with it.
-pub(super) fn counted_to(rows: &ClientSnapshot, cause: &Cause, now: Time) -> Result<Time> {
-    let before = rows.estate()?.counted_to;
-    Ok(before.filter(|_| *cause != Cause::Due).unwrap_or(now))
+pub(super) fn counted_to(before: &EstateRecord, cause: &Cause, now: Time) -> Time {
+    before.counted_to.filter(|_| *cause != Cause::Due).unwrap_or(now)
 }
 
 /// Whether something that was new is due and does not count yet.
-pub(in crate::app) fn is_due(rows: &ClientSnapshot, new_days: u16, now: Time) -> Result<bool> {
-    let record = rows.estate()?;
-    let Some(counted_to) = record.counted_to else { return Ok(false) };
-    let sights = first_sights(record, (new_days, counted_to));
+pub(in crate::app) fn is_due(
+    rows: &ClientSnapshot,
+    before: &EstateRecord,
+    new_days: u16,
+    now: Time,
+) -> Result<bool> {
+    let Some(counted_to) = before.counted_to else { return Ok(false) };
+    let sights = first_sights(before, (new_days, counted_to));
     let is_over = |it: &FirstSight| sights.new_until(*it).is_some_and(|end| end <= now);
     let days = since(new_days, counted_to)..since(new_days, now);
     Ok(sights.members.values().any(is_over) || !days.is_empty() && rows.has_new_assets(days)?)
@@ -132,12 +136,15 @@ pub(in crate::app) fn is_due(rows: &ClientSnapshot, new_days: u16, now: Time) ->
 
 /// The first day of which devices are new.
 pub(in crate::app) fn since(new_days: u16, counted_to: Time) -> u32 {
-    (counted_to.day() + 1).saturating_sub(u32::from(new_days))
+    match new_days {
+        0 => u32::MAX,
+        days => (counted_to.day() + 1).saturating_sub(u32::from(days)),
+    }
 }
 
-fn first_sights(record: EstateRecord, (new_days, counted_to): (u16, Time)) -> FirstSights {
-    let members = record.members.into_iter().map(|it| (it.id.clone(), it.first_sight()));
-    FirstSights { members: members.collect(), sources: record.sources, new_days, counted_to }
+fn first_sights(before: &EstateRecord, (new_days, counted_to): (u16, Time)) -> FirstSights {
+    let members = before.members.iter().map(|it| (it.id.clone(), it.first_sight())).collect();
+    FirstSights { members, sources: before.sources.clone(), new_days, counted_to }
 }
 
 /// The devices that are new or stale.
@@ -170,6 +177,7 @@ fn systems(rows: &ClientSnapshot) -> Result<SystemCounts> {
     Ok(SystemCounts {
         n_computers: devices.computers,
         n_servers: devices.servers,
+        n_phones: devices.phones,
         n_addressed: devices.addressed,
         is_listed,
     })
@@ -177,13 +185,12 @@ fn systems(rows: &ClientSnapshot) -> Result<SystemCounts> {
 
 /// Returns what the assessment saw of the estate. `None`: it is as it was.
 pub(super) fn record(
-    rows: &ClientSnapshot,
+    before: &EstateRecord,
     posture: &mut Posture,
     counted_to: Time,
-) -> Result<Option<EstateRecord>> {
+) -> Option<EstateRecord> {
     let SeenEstate { members, sources } = std::mem::take(&mut posture.estate);
     let unseen = std::mem::take(&mut posture.unseen);
     let record = EstateRecord { members, unseen, sources, counted_to: Some(counted_to) };
-    let before = rows.estate()?;
-    Ok(Some(record).filter(|it| *it != before))
+    Some(record).filter(|it| it != before)
 }

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::member::{self, MemberStanding, MemberState};
 use crate::app::App;
-use crate::app::assessment::estate::{EstateEntry, EstateStatement, known, since};
+use crate::app::assessment::estate::{EstateEntry, EstateStatement, known};
 use crate::app::assessment::log::{self, Entry};
 use crate::app::assessment::statement::{
     BY_CHARS_MAX, REASON_CHARS_MAX, Statement, Statements, require_term,
@@ -11,8 +12,7 @@ use crate::app::assessment::statement::{
 use crate::app::event::cause::Cause;
 use crate::app::input::{require_future, require_length, require_name, require_text};
 use crate::clock::Time;
-use crate::engine::asset::{Asset, AssetStatus};
-use crate::engine::estate::{EstateKind, EstateMember, FirstSights, KnownEstate, counts_from};
+use crate::engine::estate::{EstateKind, KnownEstate};
 use crate::error::{Error, Result};
 use crate::id::AssetId;
 use crate::store::per_client::estate::EstateRecord;
@@ -55,77 +55,6 @@ pub struct KindState {
     pub is_said_whole: bool,
 }
 
-/// One member.
-#[derive(Clone, Debug)]
-pub struct MemberState {
-    pub kind: EstateKind,
-    /// A platform, a scope, or the id of an asset.
-    pub id: String,
-    /// What people call it.
-    pub name: String,
-    pub seen: Option<MemberSight>,
-    /// What somebody decided about it, whether or not it counts.
-    pub decision: Option<EstateStatement>,
-    pub state: MemberCounting,
-    /// When it begins to count, if it is new.
-    pub new_until: Option<Time>,
-}
-
-/// When a member was seen, and by whom last.
-#[derive(Clone, Debug)]
-pub struct MemberSight {
-    pub first: Time,
-    pub last: Time,
-    pub source: String,
-}
-
-/// Whether a member must be seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemberCounting {
-    Counted,
-    New,
-    Stale,
-    Excluded,
-    Retired,
-}
-
-impl MemberCounting {
-    pub const ALL: [Self; 5] =
-        [Self::Counted, Self::New, Self::Stale, Self::Excluded, Self::Retired];
-
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Counted => "counted",
-            Self::New => "new",
-            Self::Stale => "stale",
-            Self::Excluded => "excluded",
-            Self::Retired => "retired",
-        }
-    }
-}
-
-/// What somebody decides about a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemberStanding {
-    Counted,
-    Excluded,
-    Retired,
-}
-
-impl MemberStanding {
-    pub const ALL: [Self; 3] = [Self::Counted, Self::Excluded, Self::Retired];
-
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Counted => "counted",
-            Self::Excluded => "excluded",
-            Self::Retired => "retired",
-        }
-    }
-}
-
 /// That these are all.
 #[derive(Clone, Debug)]
 pub struct NewWhole {
@@ -156,12 +85,12 @@ impl App {
         let said = Statements::read(rows, &self.catalog())?.estate;
         let record = rows.estate()?;
         let counting = self.counting(&record, now);
-        let known = known(rows, &said, counting)?;
+        let known = known(rows, &said, &record, counting)?;
         let kinds =
             EstateKind::ALL.into_iter().map(|kind| kind_state(kind, &known, &said, &record, now));
         Ok(EstateState {
             kinds: kinds.collect(),
-            members: members(rows, &said, (&record, &known.sights), now)?,
+            members: member::members(rows, &said, (&record, &known.sights), now)?,
             record,
         })
     }
@@ -182,22 +111,11 @@ impl App {
         new: NewWhole,
     ) -> Result<()> {
         let now = self.clock.now();
-        require_said_whole(kind)?;
-        require_text("reason", &new.reason, REASON_CHARS_MAX)?;
-        require_name("by", &new.by.by, BY_CHARS_MAX)?;
-        let until = new.until.unwrap_or_else(|| now.plus_days(WHOLE_DAYS));
-        require_future("until", until, now)?;
-        if now.plus_days(WHOLE_DAYS_MAX) < until {
-            return Err(Error::invalid_field("until", "must be within two years"));
-        }
+        let until = checked_end(kind, &new, now)?;
         let lock = self.clients.lock(rows.id()).await;
         let new_days = self.options.settings.new_member_days;
-        let read = move |it: &ClientSnapshot| {
-            let record = it.estate()?;
-            Ok((known(it, &[], (new_days, record.counted_to.unwrap_or(now)))?, record))
-        };
-        let (known, record) = rows.read(read).await?;
-        let n_known = n_known(kind, &known, &record);
+        let read = move |it: &ClientSnapshot| known_now(it, kind, (new_days, now));
+        let (n_known, record) = rows.read(read).await?;
         let entry = Entry { topic: Topic::Whole(kind), reason: new.reason, author: new.by };
         let content = log::of_estate(StatedAnswer::Whole(n_known), now, Some(until));
         let wording = Some(whole_wording(kind, n_known, &record));
@@ -231,15 +149,9 @@ impl App {
     /// those of [`App::reassess`].
     pub async fn decide_members(&self, rows: &ClientStore, new: NewMemberDecision) -> Result<()> {
         let now = self.clock.now();
+        check_decision(&new, now)?;
         let NewMemberDecision { members, standing, reason, until, by } = new;
-        require_number(&members)?;
-        let is_needed = standing != MemberStanding::Counted || reason.is_some();
         let reason = reason.unwrap_or_default();
-        if is_needed {
-            require_text("reason", &reason, REASON_CHARS_MAX)?;
-        }
-        require_name("by", &by.by, BY_CHARS_MAX)?;
-        until.map_or(Ok(()), |it| require_term("until", it, now))?;
         let excluded_until = || Some(now.plus_days(EXCLUDED_DAYS));
         let answer = match standing {
             MemberStanding::Counted => None,
@@ -270,6 +182,45 @@ impl App {
     }
 }
 
+/// Until when the answer that these are all counts.
+///
+/// # Errors
+/// `Invalid` with the field that breaks a rule.
+pub(super) fn checked_end(kind: EstateKind, new: &NewWhole, now: Time) -> Result<Time> {
+    require_said_whole(kind)?;
+    require_text("reason", &new.reason, REASON_CHARS_MAX)?;
+    require_name("by", &new.by.by, BY_CHARS_MAX)?;
+    let until = new.until.unwrap_or_else(|| now.plus_days(WHOLE_DAYS));
+    require_future("until", until, now)?;
+    if now.plus_days(WHOLE_DAYS_MAX) < until {
+        return Err(Error::invalid_field("until", "must be within two years"));
+    }
+    Ok(until)
+}
+
+/// # Errors
+/// `Invalid` with the field that breaks a rule.
+pub(super) fn check_decision(new: &NewMemberDecision, now: Time) -> Result<()> {
+    require_number(&new.members)?;
+    if new.standing != MemberStanding::Counted || new.reason.is_some() {
+        let reason = new.reason.as_deref().unwrap_or_default();
+        require_text("reason", reason, REASON_CHARS_MAX)?;
+    }
+    require_name("by", &new.by.by, BY_CHARS_MAX)?;
+    new.until.map_or(Ok(()), |it| require_term("until", it, now))
+}
+
+/// How many of a kind are known, and what the last assessment saw.
+pub(super) fn known_now(
+    rows: &ClientSnapshot,
+    kind: EstateKind,
+    (new_days, now): (u16, Time),
+) -> Result<(u32, EstateRecord)> {
+    let record = rows.estate()?;
+    let known = known(rows, &[], &record, (new_days, record.counted_to.unwrap_or(now)))?;
+    Ok((n_known(kind, &known, &record), record))
+}
+
 fn require_said_whole(kind: EstateKind) -> Result<()> {
     if EstateKind::SAID_WHOLE.contains(&kind) {
         return Ok(());
@@ -278,7 +229,7 @@ fn require_said_whole(kind: EstateKind) -> Result<()> {
     let rule = if kind == EstateKind::Platforms {
         "which platforms the client uses is answered by its profile"
     } else {
-        "each tenant that is known is asked for"
+        "each tenant and domain that is known is asked for"
     };
     Err(Error::invalid_field("kind", format!("must be one of {}; {rule}", all.join(", "))))
 }
@@ -296,10 +247,12 @@ fn n_known(kind: EstateKind, known: &KnownEstate, record: &EstateRecord) -> u32 
     match kind {
         EstateKind::Computers => known.systems.n_computers,
         EstateKind::Servers => known.systems.n_servers,
+        EstateKind::Phones => known.systems.n_phones,
         EstateKind::Systems => known.systems.n_addressed,
-        EstateKind::Platforms | EstateKind::Scopes | EstateKind::CloudAccounts => {
-            u32::try_from(n_seen).unwrap_or(u32::MAX)
-        }
+        EstateKind::Platforms
+        | EstateKind::Scopes
+        | EstateKind::CloudAccounts
+        | EstateKind::Domains => u32::try_from(n_seen).unwrap_or(u32::MAX),
     }
 }
 
@@ -330,103 +283,11 @@ fn kind_state(
     }
 }
 
-fn members(
-    rows: &ClientSnapshot,
-    said: &[EstateStatement],
-    (record, sights): (&EstateRecord, &FirstSights),
-    now: Time,
-) -> Result<Vec<MemberState>> {
-    let mut decided: BTreeMap<&str, (EstateKind, &EstateStatement)> = BTreeMap::new();
-    for it in said {
-        if let Topic::Member { kind, id } = &it.topic {
-            decided.insert(id, (*kind, it));
-        }
-    }
-    let mut all = Vec::new();
-    for seen in &record.members {
-        let EstateMember { kind, id, first_seen, last_seen, source, .. } = seen.clone();
-        let decision = decided.remove(seen.id.as_str()).map(|it| it.1.clone());
-        let counting = sights.new_until(seen.first_sight());
-        let sight = MemberSight { first: first_seen, last: last_seen, source };
-        all.push(member((kind, id.clone(), id), Some(sight), decision, (counting, false), now));
-    }
-    let new = rows.list_new_assets(since(sights.new_days, sights.counted_to))?;
-    for asset in new.into_iter().filter(|it| it.status == AssetStatus::Active) {
-        let until = Some(counts_from(asset.first_discovered_at, sights.new_days));
-        let decision = decided.remove(asset.id.to_string().as_str()).map(|it| it.1.clone());
-        all.extend(device(asset, decision, until, now));
-    }
-    for asset in rows.list_stale_assets()? {
-        let decision = decided.remove(asset.id.to_string().as_str()).map(|it| it.1.clone());
-        all.extend(device(asset, decision, None, now));
-    }
-    for (id, (kind, decision)) in decided {
-        let asset = match id.parse::<AssetId>() {
-            Ok(asset) if kind.is_of_devices() => rows.find_asset(asset)?,
-            Ok(_) | Err(_) => None,
-        };
-        let name = asset.as_ref().map_or_else(|| id.to_owned(), |it| it.name.clone());
-        let (sight, decision) = (asset.as_ref().map(sight), Some(decision.clone()));
-        all.push(member((kind, id.to_owned(), name), sight, decision, (None, false), now));
-    }
-    Ok(all)
-}
-
-fn sight(asset: &Asset) -> MemberSight {
-    let (first, last) = (asset.first_discovered_at, asset.last_seen_at);
-    MemberSight { first, last, source: asset.source.clone() }
-}
-
-/// `None`: it is in no count.
-fn device(
-    asset: Asset,
-    decision: Option<EstateStatement>,
-    new_until: Option<Time>,
-    now: Time,
-) -> Option<MemberState> {
-    let kind = kind_of(&asset)?;
-    let counting = (new_until, asset.status == AssetStatus::Stale);
-    let sight = Some(sight(&asset));
-    Some(member((kind, asset.id.to_string(), asset.name), sight, decision, counting, now))
-}
-
-fn member(
-    (kind, id, name): (EstateKind, String, String),
-    seen: Option<MemberSight>,
-    decision: Option<EstateStatement>,
-    (new_until, is_stale): (Option<Time>, bool),
-    now: Time,
-) -> MemberState {
-    let last_seen = seen.as_ref().map(|it| it.last);
-    let standing = decision.as_ref().map(|it| standing(it, last_seen, now));
-    let state = match standing.unwrap_or(MemberStanding::Counted) {
-        MemberStanding::Excluded => MemberCounting::Excluded,
-        MemberStanding::Retired => MemberCounting::Retired,
-        MemberStanding::Counted if new_until.is_some() => MemberCounting::New,
-        MemberStanding::Counted if is_stale => MemberCounting::Stale,
-        MemberStanding::Counted => MemberCounting::Counted,
-    };
-    MemberState { kind, id, name, seen, decision, state, new_until }
-}
-
-fn standing(decision: &EstateStatement, last_seen: Option<Time>, now: Time) -> MemberStanding {
-    let it = &decision.content;
-    let is_over = it.until.is_some_and(|end| end <= now);
-    let is_back = last_seen.is_some_and(|seen| it.from < seen);
-    if !is_over && it.answer == StatedAnswer::Excluded {
-        MemberStanding::Excluded
-    } else if !is_over && it.answer == StatedAnswer::Retired && !is_back {
-        MemberStanding::Retired
-    } else {
-        MemberStanding::Counted
-    }
-}
-
 /// The topic of each member with what people call it, and of how many others something is decided.
 ///
 /// # Errors
 /// `Invalid` with the members that do not exist.
-fn topics_of(
+pub(super) fn topics_of(
     rows: &ClientSnapshot,
     members: &[String],
     said: &[EstateStatement],
@@ -464,7 +325,7 @@ fn topics_of(
             n => format!(", and {n} more"),
         };
         let rule = format!(
-            "{first}{more}: no account that was seen, such as aws/123456789012, and no id of a device in the inventory"
+            "{first}{more}: no account or domain that was seen, such as aws/123456789012, and no id of a device in the inventory"
         );
         return Err(Error::invalid_field("members", rule));
     }
@@ -476,17 +337,7 @@ fn topics_of(
 fn of_device(rows: &ClientSnapshot, id: &str) -> Result<Option<(Topic, String)>> {
     let Ok(asset) = id.parse::<AssetId>() else { return Ok(None) };
     let Some(asset) = rows.find_asset(asset)? else { return Ok(None) };
-    let Some(kind) = kind_of(&asset) else { return Ok(None) };
+    let Some(kind) = member::kind_of(&asset) else { return Ok(None) };
     let topic = Topic::Member { kind, id: asset.id.to_string() };
     Ok(Some((topic, asset.name)))
-}
-
-fn kind_of(asset: &Asset) -> Option<EstateKind> {
-    let counts = asset.device_counts();
-    match (counts.n_servers, counts.n_computers, counts.n_addressed) {
-        (1, _, _) => Some(EstateKind::Servers),
-        (0, 1, _) => Some(EstateKind::Computers),
-        (0, 0, 1) => Some(EstateKind::Systems),
-        _ => None,
-    }
 }

@@ -10,6 +10,7 @@ pub mod estate;
 pub mod evidence;
 pub mod evidence_file;
 pub mod hold;
+pub mod member;
 pub mod reference;
 pub mod requirement;
 pub mod risk;

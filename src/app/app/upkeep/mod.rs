@@ -112,7 +112,8 @@ impl App {
         let cause = rows.read(cause_of).await?;
         self.reassess(rows, cause).await?;
         let new_days = self.options.settings.new_member_days;
-        if rows.read(move |it| estate::is_due(it, new_days, now)).await? {
+        let is_due = move |it: &ClientSnapshot| estate::is_due(it, &it.estate()?, new_days, now);
+        if rows.read(is_due).await? {
             self.reassess(rows, Cause::Due).await?;
         }
         Ok(())

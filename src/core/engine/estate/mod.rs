@@ -21,20 +21,25 @@ pub enum EstateKind {
     Servers,
     /// What has an address or a name in a network.
     Systems,
+    Phones,
+    /// Those that the DNS is read for.
+    Domains,
 }
 
 impl EstateKind {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Platforms,
         Self::Scopes,
         Self::CloudAccounts,
         Self::Computers,
         Self::Servers,
+        Self::Phones,
         Self::Systems,
+        Self::Domains,
     ];
     /// Those of which a person can say that they are all. Of platforms, the profile says it.
-    pub const SAID_WHOLE: [Self; 4] =
-        [Self::CloudAccounts, Self::Computers, Self::Servers, Self::Systems];
+    pub const SAID_WHOLE: [Self; 5] =
+        [Self::CloudAccounts, Self::Computers, Self::Servers, Self::Phones, Self::Systems];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -45,6 +50,8 @@ impl EstateKind {
             Self::Computers => "computers",
             Self::Servers => "servers",
             Self::Systems => "systems",
+            Self::Phones => "phones",
+            Self::Domains => "domains",
         }
     }
 
@@ -58,13 +65,15 @@ impl EstateKind {
             Self::Computers => "computers",
             Self::Servers => "servers",
             Self::Systems => "systems in the network",
+            Self::Phones => "phones",
+            Self::Domains => "domains",
         }
     }
 
     /// They are devices of the inventory.
     #[must_use]
     pub const fn is_of_devices(self) -> bool {
-        matches!(self, Self::Computers | Self::Servers | Self::Systems)
+        matches!(self, Self::Computers | Self::Servers | Self::Systems | Self::Phones)
     }
 }
 
@@ -109,7 +118,7 @@ pub struct FirstSights {
     pub members: BTreeMap<String, FirstSight>,
     /// When each source looked first.
     pub sources: BTreeMap<String, Time>,
-    /// For how many days a member is new.
+    /// For how many days a member is new. 0: nothing is new.
     pub new_days: u16,
     /// What was new and is due by then counts.
     pub counted_to: Time,
@@ -135,7 +144,8 @@ impl FirstSights {
     #[must_use]
     pub fn new_until(&self, sight: FirstSight) -> Option<Time> {
         let due = counts_from(sight.at, self.new_days);
-        Some(due).filter(|it| sight.is_late && self.counted_to < *it)
+        let is_new = self.new_days != 0 && sight.is_late && self.counted_to < due;
+        is_new.then_some(due)
     }
 }
 
@@ -152,6 +162,7 @@ pub struct SystemCounts {
     pub n_computers: u32,
     /// Servers, and virtual machines.
     pub n_servers: u32,
+    pub n_phones: u32,
     /// What has an address in a network.
     pub n_addressed: u32,
     /// A source listed all that there are.
@@ -159,7 +170,8 @@ pub struct SystemCounts {
 }
 
 impl SystemCounts {
-    pub const NONE: Self = Self { n_computers: 0, n_servers: 0, n_addressed: 0, is_listed: false };
+    pub const NONE: Self =
+        Self { n_computers: 0, n_servers: 0, n_phones: 0, n_addressed: 0, is_listed: false };
 }
 
 /// A person says that there are no more than are known.
@@ -192,7 +204,7 @@ pub struct MemberDecision {
     pub until: Option<Time>,
 }
 
-/// A platform or an account of one, as it was seen.
+/// A platform, an account of one, or a domain, as it was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct EstateMember {
     pub kind: EstateKind,
@@ -216,7 +228,7 @@ impl EstateMember {
 /// What observations show of the estate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenEstate {
-    /// Platforms and accounts, first the platforms.
+    /// Platforms, accounts and domains, in this order.
     pub members: Vec<EstateMember>,
     /// When each source looked first.
     pub sources: BTreeMap<String, Time>,
@@ -246,16 +258,18 @@ pub enum UnseenKind {
     Members,
     /// Something that a control requires.
     Facet,
+    Domain,
 }
 
 impl UnseenKind {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Platform,
         Self::Account,
         Self::CloudAccounts,
         Self::Devices,
         Self::Members,
         Self::Facet,
+        Self::Domain,
     ];
 
     #[must_use]
@@ -267,6 +281,7 @@ impl UnseenKind {
             Self::Devices => "devices",
             Self::Members => "members",
             Self::Facet => "facet",
+            Self::Domain => "domain",
         }
     }
 
@@ -277,7 +292,7 @@ impl UnseenKind {
             Self::Platform => {
                 "Connect it, import a report about it, or say in the profile that it is unused."
             }
-            Self::Account => "Look at it too, or say that it is gone or not meant.",
+            Self::Account | Self::Domain => "Look at it too, or say that it is gone or not meant.",
             Self::CloudAccounts => "Look at the others too, or say that these are all.",
             Self::Devices => {
                 "Look at the others too, connect a source that lists all devices, or say that these are all."

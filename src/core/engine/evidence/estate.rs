@@ -36,6 +36,8 @@ pub(in crate::engine) enum Place<'a> {
     },
     /// One device, by its scope.
     Device(&'a str),
+    /// A domain that the DNS is read for.
+    Domain(&'a str),
 }
 
 impl<'a> Place<'a> {
@@ -60,6 +62,7 @@ impl<'a> Place<'a> {
             "image" => Self::Device(scope),
             _ if first.parse::<std::net::IpAddr>().is_ok() => Self::Device(scope),
             _ => match observation.source.as_str() {
+                "dns" if is_own_domain(scope) => Self::Domain(scope),
                 platform @ ("m365" | "google" | "aws" | "azure") => {
                     Self::Platform { platform, account: None }
                 }
@@ -68,6 +71,11 @@ impl<'a> Place<'a> {
             },
         }
     }
+}
+
+/// Every tenant of Microsoft 365 has one that nobody can use for mail of their own.
+fn is_own_domain(scope: &str) -> bool {
+    scope.contains('.') && !scope.contains('/') && !scope.ends_with(".onmicrosoft.com")
 }
 
 pub(in crate::engine) fn is_cloud(platform: &str) -> bool {
@@ -131,11 +139,14 @@ impl<'a> Sights<'a> {
     pub(in crate::engine) fn seen(&self, known: &FirstSights) -> SeenEstate {
         let mut platforms: BTreeMap<&str, Sight<'_>> = BTreeMap::new();
         let mut sources = known.sources.clone();
-        let mut accounts = Vec::new();
+        let (mut accounts, mut domains) = (Vec::new(), Vec::new());
         for (place, sight) in &self.0 {
             for (source, at) in sight {
                 let first = sources.entry((*source).to_owned()).or_insert(*at);
                 *first = (*first).min(*at);
+            }
+            if let Place::Domain(domain) = *place {
+                domains.extend(member(EstateKind::Domains, domain.to_owned(), sight, known));
             }
             let Place::Platform { platform, account } = *place else { continue };
             take(platforms.entry(platform).or_default(), sight);
@@ -149,6 +160,7 @@ impl<'a> Sights<'a> {
         };
         let mut members: Vec<_> = platforms.into_iter().filter_map(of_platform).collect();
         members.append(&mut accounts);
+        members.append(&mut domains);
         members.truncate(N_MEMBERS_MAX);
         SeenEstate { members, sources }
     }
@@ -180,7 +192,9 @@ fn first_sight(id: &str, sight: &Sight<'_>, known: &FirstSights) -> FirstSight {
         known.sources.get(*source).is_some_and(|first| first.day() < at.day())
     };
     let at = sight.values().copied().min().unwrap_or(known.counted_to);
-    FirstSight { at, is_late: sight.iter().all(looked_before) }
+    // Of further members it is not known when they were seen first.
+    let is_kept = known.members.len() < N_MEMBERS_MAX;
+    FirstSight { at, is_late: is_kept && sight.iter().all(looked_before) }
 }
 
 /// The decisions that take members out, those that count now.
@@ -236,7 +250,7 @@ impl<'a> Left<'a> {
         let name = match place {
             Place::Client | Place::Platform { account: None, .. } => return None,
             Place::Platform { platform, account: Some(account) } => format!("{platform}/{account}"),
-            Place::Device(name) => name.to_lowercase(),
+            Place::Device(name) | Place::Domain(name) => name.to_lowercase(),
         };
         self.by_name.get(name.as_str()).copied()
     }
@@ -280,7 +294,8 @@ pub(in crate::engine) struct Estate<'a> {
     platforms: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// When each source saw something of a platform last.
     seen_at: BTreeMap<&'a str, Sight<'a>>,
-    /// Platforms, and accounts of them, that are asked of a control only if it saw something of them.
+    domains: BTreeSet<&'a str>,
+    /// Domains, platforms, and accounts of platforms, that are asked of a control only if it saw something of them.
     new: BTreeSet<(&'a str, Option<&'a str>)>,
     n_cloud_accounts: u32,
     systems: SystemCounts,
@@ -306,6 +321,7 @@ impl<'a> Estate<'a> {
             left: SystemCounts {
                 n_computers: left.count(|it| it.counts.n_computers),
                 n_servers: left.count(|it| it.counts.n_servers),
+                n_phones: left.count(|it| it.counts.n_phones),
                 n_addressed: left.count(|it| it.counts.n_addressed),
                 is_listed: false,
             },
@@ -349,6 +365,11 @@ impl<'a> Estate<'a> {
         };
         let mut platforms: BTreeMap<&'a str, Sight<'a>> = BTreeMap::new();
         for (place, sight) in &sights.0 {
+            if let Place::Domain(domain) = *place
+                && until(domain, sight)
+            {
+                self.new.insert((domain, None));
+            }
             let Place::Platform { platform, account } = *place else { continue };
             take(platforms.entry(platform).or_default(), sight);
             if let Some(account) = account
@@ -367,6 +388,10 @@ impl<'a> Estate<'a> {
     fn see(&mut self, place: Place<'a>, sight: &Sight<'a>) {
         let (platform, account) = match place {
             Place::Client => return,
+            Place::Domain(domain) => {
+                self.domains.insert(domain);
+                return;
+            }
             Place::Platform { platform, account } => (platform, account),
             Place::Device(_) => (NETWORK, None),
         };
@@ -395,6 +420,16 @@ impl<'a> Estate<'a> {
             let accounts = accounts.filter(|it| is_asked(platform, Some(*it)));
             is_asked(platform, None).then(|| (platform, accounts.collect()))
         })
+    }
+
+    /// The domains that must be seen. `seen`: of those that are new, only these count.
+    pub(in crate::engine) fn domains(
+        &self,
+        seen: &BTreeSet<Place<'a>>,
+    ) -> impl Iterator<Item = &'a str> {
+        let is_asked =
+            |it: &&str| !self.new.contains(&(*it, None)) || seen.contains(&Place::Domain(it));
+        self.domains.iter().copied().filter(is_asked)
     }
 
     pub(in crate::engine) fn saw(&self, platform: &str) -> bool {
@@ -428,12 +463,12 @@ impl<'a> Estate<'a> {
         let (kind, count): (_, fn(&SystemCounts) -> u32) = match over {
             Population::Computers => (EstateKind::Computers, |it| it.n_computers),
             Population::Servers => (EstateKind::Servers, |it| it.n_servers),
+            Population::Phones => (EstateKind::Phones, |it| it.n_phones),
             Population::Systems => (EstateKind::Systems, |it| it.n_addressed),
             Population::Client
             | Population::Accounts
             | Population::Administrators
             | Population::Guests
-            | Population::Phones
             | Population::Networks
             | Population::Domains
             | Population::CloudAccounts

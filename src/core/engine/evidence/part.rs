@@ -31,6 +31,7 @@ enum UnseenPart<'a> {
     /// Something is true if it is met. On this platform and account; `None`: anywhere.
     Facet(&'a str, Option<Spot<'a>>),
     Place(Spot<'a>),
+    Domain(&'a str),
     /// Nobody says that the cloud accounts that are known are all.
     OtherClouds,
     /// Of so many known devices, these were looked at. `None`: nobody listed them.
@@ -108,12 +109,16 @@ impl<'a> Parts<'a> {
         {
             parts.ask_clouds(control, &looks);
         }
-        let by_devices = parts.ask_devices(control, estate, &looks);
+        let by_members = if control.over == Population::Domains {
+            parts.ask_domains(estate, &looks)
+        } else {
+            parts.ask_devices(control, estate, &looks)
+        };
         if control.facets.len() == 1 && !parts.shares.is_empty() {
             return parts;
         }
         let anywhere = facets_of(looks.iter());
-        for facet in control.all_facets().without(asked).without(by_devices).iter() {
+        for facet in control.all_facets().without(asked).without(by_members).iter() {
             let says = control.facets[facet].says.as_str();
             parts.count(anywhere.has(facet), || UnseenPart::Facet(says, None));
         }
@@ -216,6 +221,26 @@ impl<'a> Parts<'a> {
         by_devices
     }
 
+    /// Returns the facets that only looks at single domains show: each domain that is known is asked for.
+    fn ask_domains(&mut self, estate: &Estate<'a>, looks: &[Look<'a>]) -> FacetSet {
+        let of_one = |it: &&Look<'a>| matches!(it.place, Place::Domain(_));
+        let of_all = facets_of(looks.iter().filter(|it| !of_one(it)));
+        let by_domains = facets_of(looks.iter().filter(of_one)).without(of_all);
+        for facet in by_domains.iter() {
+            let seen = looks.iter().filter(of_one).filter(|it| it.facets.has(facet));
+            let seen: BTreeSet<Place<'_>> = seen.map(|it| it.place).collect();
+            for domain in estate.domains(&seen) {
+                let unseen = UnseenPart::Domain(domain);
+                let is_seen = seen.contains(&Place::Domain(domain));
+                self.shares.push(if is_seen { Share::WHOLE } else { Share::NONE });
+                if !is_seen && !self.unseen.contains(&unseen) {
+                    self.unseen.push(unseen);
+                }
+            }
+        }
+        by_domains
+    }
+
     fn count(&mut self, is_seen: bool, unseen: impl FnOnce() -> UnseenPart<'a>) {
         self.shares.push(if is_seen { Share::WHOLE } else { Share::NONE });
         if !is_seen {
@@ -281,7 +306,7 @@ fn saw_in<'l>(looks: &'l [Look<'_>]) -> impl Fn(&str, Option<&str>) -> bool + Co
             Place::Platform { platform: of, account: seen } => {
                 of == platform && (account.is_none() || seen == account)
             }
-            Place::Client | Place::Device(_) => false,
+            Place::Client | Place::Device(_) | Place::Domain(_) => false,
         })
     }
 }
@@ -301,7 +326,7 @@ impl<'a> Spot<'a> {
 
     fn is_seen_at(&self, place: Place<'a>, control: &Control) -> bool {
         match place {
-            Place::Client => true,
+            Place::Client | Place::Domain(_) => true,
             Place::Device(_) => self.platform == NETWORK,
             Place::Platform { platform, account } => {
                 let is_same = platform == self.platform
@@ -330,6 +355,7 @@ impl UnseenPart<'_> {
             Self::Place(Spot { account: None, .. }) => UnseenKind::Platform,
             Self::Place(_) => UnseenKind::Account,
             Self::OtherClouds => UnseenKind::CloudAccounts,
+            Self::Domain(_) => UnseenKind::Domain,
             Self::Devices { .. } => UnseenKind::Devices,
         }
     }
@@ -362,6 +388,7 @@ impl fmt::Display for UnseenPart<'_> {
             Self::Facet(says, None) => write!(f, "\"{says}\""),
             Self::Facet(says, Some(spot)) => write!(f, "\"{says}\" in {spot}"),
             Self::Place(spot) => spot.fmt(f),
+            Self::Domain(domain) => f.write_str(domain),
             Self::OtherClouds => f.write_str("other cloud accounts, if there are any"),
             Self::Devices { over, n_seen, n_known: Some(n) } => {
                 write!(f, "{} of {n} {}", n - n_seen, over.as_str())

@@ -17,7 +17,7 @@ pub(in crate::cli) enum EstateCommand {
 Example:
   posture estate list 'Acme Ltd'")]
     List(EstateArgs),
-    /// Say that there are no more cloud accounts, computers, servers or systems than are known.
+    /// Say that there are no more cloud accounts, computers, servers, phones or systems than are known.
     All(AllArgs),
     /// Withdraw that these are all.
     NotAll(WithdrawArgs<KindArgs>),
@@ -36,20 +36,22 @@ pub(in crate::cli) struct EstateArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
+pub(in crate::cli) enum Kind {
     CloudAccounts,
     Computers,
     Servers,
+    Phones,
     Systems,
 }
 
 impl Kind {
     /// As the API names it.
-    const fn as_str(self) -> &'static str {
+    pub(in crate::cli) const fn as_str(self) -> &'static str {
         match self {
             Self::CloudAccounts => "cloud_accounts",
             Self::Computers => "computers",
             Self::Servers => "servers",
+            Self::Phones => "phones",
             Self::Systems => "systems",
         }
     }
@@ -89,7 +91,7 @@ Examples:
 pub(in crate::cli) struct MemberArgs {
     /// Name or id of the client.
     client: String,
-    /// Accounts as shown by `posture estate list`, and ids of devices as shown by `posture asset list`.
+    /// Accounts and domains as shown by `posture estate list`, and ids of devices as shown by `posture asset list`.
     #[arg(required = true, value_name = "MEMBER")]
     members: Vec<String>,
     /// Why.
@@ -203,7 +205,7 @@ fn all(kind: &Value) -> String {
     if said.is_null() {
         return match kind["kind"].as_str() {
             Some("platforms") => "the profile says which are used".to_owned(),
-            Some("scopes") => "each one is asked for".to_owned(),
+            Some("scopes" | "domains") => "each one is asked for".to_owned(),
             Some(_) | None => "nobody says so".to_owned(),
         };
     }

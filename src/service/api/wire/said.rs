@@ -6,7 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::view::{Word, wire_type, word};
-use crate::app::decision::estate::{MemberCounting, MemberStanding};
+use crate::app::decision::member::{MemberCounting, MemberStanding};
 use crate::app::decision::statement::{Standing, StatementKind};
 use crate::engine::contradiction::DecisionKind;
 use crate::engine::estate::{EstateKind, UnseenKind};
@@ -15,7 +15,8 @@ use crate::store::per_client::statement::{Channel, StatedAnswer};
 
 word!(
     /// What exists at a client. `cloud_accounts`: accounts, subscriptions and projects of clouds. `scopes`: tenants. `computers`:
-    /// workstations, servers and virtual machines. `systems`: what has an address or a name in a network.
+    /// workstations, servers and virtual machines. `systems`: what has an address or a name in a network. `domains`: those that the DNS is
+    /// read for.
     EstateKindView, EstateKind, "EstateKind", EstateKind::ALL, EstateKind::as_str
 );
 word!(
@@ -30,7 +31,7 @@ word!(
 );
 word!(
     /// What was not looked at: a `platform`, an `account` of one, further `cloud_accounts`, `devices`, `members` of which a source says
-    /// nothing, or a `facet`: something that a control requires.
+    /// nothing, a `facet`: something that a control requires, or a `domain`.
     UnseenKindView, UnseenKind, "UnseenKind", UnseenKind::ALL, UnseenKind::as_str
 );
 word!(

@@ -59,6 +59,7 @@ impl ClientFigures {
         for (n, figure) in [
             (counts.n_computers, &mut devices.computers),
             (counts.n_servers, &mut devices.servers),
+            (counts.n_phones, &mut devices.phones),
             (counts.n_addressed, &mut devices.addressed),
         ] {
             if n != 0 {

@@ -12,6 +12,7 @@ pub struct DeviceFigures {
     pub computers: u32,
     /// Servers, and virtual machines.
     pub servers: u32,
+    pub phones: u32,
     /// Devices that have an address or a name in a network.
     pub addressed: u32,
 }

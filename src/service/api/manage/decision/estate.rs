@@ -20,9 +20,8 @@ use crate::api::wire::said::{
 use crate::api::wire::view::{End, When};
 use crate::api::{Group, Web};
 use crate::app::assessment::estate::EstateStatement;
-use crate::app::decision::estate::{
-    EstateState, KindState, MemberCounting, MemberState, NewMemberDecision, NewWhole,
-};
+use crate::app::decision::estate::{EstateState, KindState, NewMemberDecision, NewWhole};
+use crate::app::decision::member::{MemberCounting, MemberState};
 use crate::engine::estate::{EstateKind, Unseen};
 use crate::error::{Error, Result};
 use crate::store::per_client::statement::{Author, StatedAnswer};
@@ -34,7 +33,7 @@ use crate::store::{ClientSnapshot, ClientStore};
 #[serde(rename_all = "camelCase")]
 pub struct EstateView {
     kinds: Vec<EstateKindCountView>,
-    /// Platforms, tenants and cloud accounts that were seen in the last 180 days, at most 1,000; devices that are new or stale, at
+    /// Platforms, tenants, cloud accounts and domains that were seen in the last 180 days, at most 1,000; devices that are new or stale, at
     /// most 500 of each; and each device that was excluded or retired. `GET /api/assets` lists all devices.
     members: Vec<EstateMemberView>,
     /// What is known and nobody looked at, that of which most depends first, at most 100.
@@ -74,7 +73,7 @@ pub struct SaidWholeView {
 #[serde(rename_all = "camelCase")]
 pub struct EstateMemberView {
     kind: EstateKindView,
-    /// A platform, an account such as `aws/123456789012`, or the id of an asset.
+    /// A platform, an account such as `aws/123456789012`, a domain, or the id of an asset.
     id: String,
     name: String,
     state: MemberCountingView,
@@ -218,7 +217,7 @@ example!(WholeBody, {
 #[schemars(rename = "EstateDecisions")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct DecisionsBody {
-    /// Accounts that were seen, such as `aws/123456789012`, and ids of devices.
+    /// Accounts and domains that were seen, such as `aws/123456789012`, and ids of devices.
     #[schemars(length(min = 1, max = 1000))]
     members: Vec<String>,
     /// `counted` withdraws what was decided.
@@ -264,9 +263,9 @@ impl Estates {
 
     /// Say that these are all
     ///
-    /// Records that there are no more cloud accounts, computers, servers or systems than are known, and reassesses the client. Without
-    /// it, what was seen of single ones stands for these alone, unless a source lists all. It no longer counts once more are known.
-    /// Scope: `manage:decisions`.
+    /// Records that there are no more cloud accounts, computers, servers, phones or systems than are known, and reassesses the client.
+    /// Without it, what was seen of single ones stands for these alone, unless a source lists all. It no longer counts once more are
+    /// known. Scope: `manage:decisions`.
     #[oai(
         path = "/clients/:clientId/estate/:estateKind",
         method = "put",
@@ -277,7 +276,7 @@ impl Estates {
         web: Held<&Arc<Web>>,
         by: By<Decide>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
-        /// `cloud_accounts`, `computers`, `servers` or `systems`.
+        /// `cloud_accounts`, `computers`, `servers`, `phones` or `systems`.
         #[oai(name = "estateKind")]
         estate_kind: Path<Raw<Text>>,
         body: Body<WholeBody>,
