@@ -414,3 +414,48 @@ fn many_clients_are_stated_and_undone_while_others_write() {
         assert_eq!(evidence, expected, "{control}");
     }
 }
+
+#[test]
+fn what_exists_is_said_at_the_clients_of_a_tag_and_undone_as_one() {
+    let posture = Posture::start();
+    let clients = clients(&posture, 2);
+    for it in &clients {
+        patched(&posture, &format!("/api/clients/{it}"), &json!({"settings": {"tags": ["gold"]}}));
+    }
+    import(&posture, &clients[0], "", MIXED);
+    let read_estate = |client: &str| read(&posture, &format!("/api/clients/{client}/estate"));
+    let before = clients.iter().map(|it| read_estate(it)).collect::<Vec<_>>();
+    let said = |estate: Value| json!({"tag": "gold", "estate": estate, "reason": "Confirmed in the review", "by": "Ada"});
+    let all = said(json!({"kind": "cloud_accounts"}));
+    let answer = posture.operator("POST", "/api/batches/trial", &all);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let tried = &answer.json()["data"];
+    assert_eq!((&tried[0]["known"], &tried[1]["known"]), (&json!(1), &json!(0)));
+    assert_eq!(clients.iter().map(|it| read_estate(it)).collect::<Vec<_>>(), before);
+
+    let batch = begin(&posture, &all);
+    finish(&posture);
+    assert_eq!(brief(&posture, &batch), ("finished".to_owned(), [2, 0, 0]));
+    let answer_of = |client: &str| {
+        let kinds = read_estate(client)["kinds"].clone();
+        kinds.as_array().unwrap().iter().find(|it| it["kind"] == "cloud_accounts").unwrap()["all"]
+            .clone()
+    };
+    assert_eq!(answer_of(&clients[0])["reason"], "Confirmed in the review");
+    undo(&posture, &batch);
+    assert_eq!(clients.iter().map(|it| read_estate(it)).collect::<Vec<_>>(), before);
+
+    let member = before[0]["members"][1]["id"].clone();
+    let out = begin(&posture, &said(json!({"member": member, "decision": "excluded"})));
+    finish(&posture);
+    assert_eq!(
+        brief(&posture, &out),
+        ("finished".to_owned(), [1, 1, 0]),
+        "the other has no such account"
+    );
+    assert_eq!(read_estate(&clients[0])["members"][1]["state"], "excluded");
+    let refused = refused_field(&try_begin(&posture, &said(json!({"kind": "scopes"}))));
+    assert_eq!(refused.0, "kind");
+    let refused = refused_field(&try_begin(&posture, &said(json!({"member": member}))));
+    assert_eq!(refused.0, "estate");
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::estate::Kind;
 use crate::cli::call::{Call, ServerSession, with_session};
 use crate::cli::option::{body, end};
 use crate::cli::{client_name, print};
@@ -65,6 +66,23 @@ Example:
         #[command(flatten)]
         said: SaidArgs,
     },
+    /// Say that there are no more cloud accounts, computers, servers, phones or systems than are known at each of many clients.
+    #[command(after_help = "\
+Example:
+  posture batch all servers --tag gold --note 'Confirmed in the yearly review' --by 'Ada Lovelace' --try")]
+    All {
+        /// What there are no more of.
+        kind: Kind,
+        #[command(flatten)]
+        said: SaidArgs,
+    },
+    /// Take an account or a domain out of what must be seen at many clients: it exists, and is not meant.
+    #[command(after_help = "\
+Example:
+  posture batch exclude aws/123456789012 --tag gold --note 'Our own account' --by 'Ada Lovelace' --try")]
+    Exclude(MemberArgs),
+    /// Take an account or a domain out of what must be seen at many clients: it is gone.
+    Retire(MemberArgs),
     /// List the batches of the last 90 days, newest first.
     List,
     /// Show a batch and its clients.
@@ -80,6 +98,14 @@ Example:
         #[arg(long, alias = "reason", value_name = "TEXT")]
         note: String,
     },
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct MemberArgs {
+    /// The account or domain, as shown by `posture estate list`. Clients that do not have it refuse.
+    member: String,
+    #[command(flatten)]
+    said: SaidArgs,
 }
 
 #[derive(Debug, Args)]
@@ -135,6 +161,11 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: BatchCommand) -
         BatchCommand::Accept { code, said } => {
             state(session, json, said, ("acceptance", json!({ "controlCode": code }))).await
         }
+        BatchCommand::All { kind, said } => {
+            state(session, json, said, ("estate", json!({ "kind": kind.as_str() }))).await
+        }
+        BatchCommand::Exclude(it) => decide(session, json, it, "excluded").await,
+        BatchCommand::Retire(it) => decide(session, json, it, "retired").await,
         BatchCommand::List => list(json, &session.list("/api/batches", LIMIT_MAX).await?),
         BatchCommand::Show { id } => show(session, json, &id).await,
         BatchCommand::Undo { id, note } => {
@@ -148,6 +179,15 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: BatchCommand) -
 fn path(id: &str) -> Result<String> {
     let id = crate::cli::option::id::<crate::id::BatchId>(id, "a batch", "batch list")?;
     Ok(format!("/api/batches/{id}"))
+}
+
+async fn decide(
+    session: &ServerSession,
+    json: bool,
+    MemberArgs { member, said }: MemberArgs,
+    decision: &str,
+) -> Result<()> {
+    state(session, json, said, ("estate", json!({ "member": member, "decision": decision }))).await
 }
 
 async fn state(
@@ -232,7 +272,11 @@ fn show_trial(json: bool, answer: &Value) -> Result<()> {
             (None, true) => "replace what was stated".to_owned(),
             (None, false) => "state it".to_owned(),
         };
-        vec![print::cell(&it["clientName"]), print::result(&it["status"], &Value::Null), would]
+        let is = match it["known"].as_u64() {
+            Some(n) => format!("{n} known"),
+            None => print::result(&it["status"], &Value::Null),
+        };
+        vec![print::cell(&it["clientName"]), is, would]
     })
 }
 

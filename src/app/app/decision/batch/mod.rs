@@ -6,6 +6,8 @@ mod trial;
 use std::collections::BTreeSet;
 
 use super::control::{self, NewAttestation};
+use super::estate::{self, NewMemberDecision, NewWhole};
+use super::member::MemberStanding;
 use super::requirement::{self, NewDecision};
 use super::risk::{self, NewAcceptance};
 use super::undo::UNDO_DAYS;
@@ -17,6 +19,7 @@ use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::engine::ControlPart;
 use crate::engine::catalog::Catalog;
+use crate::engine::estate::EstateKind;
 use crate::engine::fact::RowDecisionKind;
 use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
@@ -278,6 +281,8 @@ enum Step {
     Attest { control: String, new: NewAttestation },
     Decide { requirement: (FrameworkId, String), new: NewDecision },
     Accept { control: String, new: NewAcceptance },
+    SayWhole { kind: EstateKind, new: NewWhole },
+    DecideMember(NewMemberDecision),
 }
 
 impl Step {
@@ -304,6 +309,15 @@ impl Step {
             },
             BatchDeed::Accept { control, reason, until } => {
                 Self::Accept { control, new: NewAcceptance { until, reason, by } }
+            }
+            BatchDeed::SayWhole { kind, reason, until } => {
+                Self::SayWhole { kind, new: NewWhole { reason, until, by } }
+            }
+            BatchDeed::DecideMember { member, is_retired, reason, until } => {
+                let standing =
+                    if is_retired { MemberStanding::Retired } else { MemberStanding::Excluded };
+                let (members, reason) = (vec![member], Some(reason));
+                Self::DecideMember(NewMemberDecision { members, standing, reason, until, by })
             }
         }
     }
@@ -332,5 +346,7 @@ fn check(catalog: &Catalog, new: &NewBatch, now: Time) -> Result<()> {
             catalog.get_control(&control)?;
             risk::check(&new, now)
         }
+        Step::SayWhole { kind, new } => estate::checked_end(kind, &new, now).map(|_| ()),
+        Step::DecideMember(new) => estate::check_decision(&new, now),
     }
 }

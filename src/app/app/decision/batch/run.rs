@@ -173,6 +173,8 @@ impl App {
                 let open = rows.read(find).await?;
                 self.accept_risk(rows, (open.id, open.risk.condition), new, None).await.map(|_| ())
             }
+            Step::SayWhole { kind, new } => self.say_whole(rows, kind, new).await,
+            Step::DecideMember(new) => self.decide_members(rows, new).await,
         }
     }
 

@@ -16,6 +16,7 @@ use crate::api::wire::input::ClientIds;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Accepted, Data, Null, PageReply, Rendered};
+use crate::api::wire::said::{EstateKindView, MemberStandingView};
 use crate::api::wire::view::{
     AttestedStatusView, BatchMemberStateView, BatchStateView, Decision, DecisionWord, End,
     StatusView, Uid, When,
@@ -23,14 +24,16 @@ use crate::api::wire::view::{
 use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::decision::batch::{Chosen, Member, NewBatch, Progress, Trial};
+use crate::app::decision::member::MemberStanding;
 use crate::auth::caller::Caller;
+use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::RowDecisionKind;
 use crate::error::{Error, Result};
 use crate::page::Page;
 use crate::store::global::client::batch::{BatchDeed, BatchRecord};
 
-/// The same statement about many clients. Exactly one of `attestation`, `decision` and `acceptance`.
+/// The same statement about many clients. Exactly one of `attestation`, `decision`, `acceptance` and `estate`.
 #[derive(JsonSchema, Deserialize)]
 #[schemars(rename = "BatchCreate")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
@@ -48,6 +51,8 @@ pub struct BatchBody {
     decision: Option<BatchDecision>,
     #[serde(default, deserialize_with = "present")]
     acceptance: Option<BatchAcceptance>,
+    #[serde(default, deserialize_with = "present")]
+    estate: Option<BatchEstate>,
     #[schemars(length(min = 1, max = 1000))]
     reason: String,
     /// As of a statement about one client. Required with `acceptance`.
@@ -95,6 +100,40 @@ pub struct BatchAcceptance {
     control_code: String,
 }
 
+/// What there is at each of the clients: either `kind`, of which there are no more than are known, or `member` and `decision`.
+#[derive(JsonSchema, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct BatchEstate {
+    /// `cloud_accounts`, `computers`, `servers`, `phones` or `systems`.
+    #[serde(default, deserialize_with = "present")]
+    kind: Option<EstateKindView>,
+    /// An account or domain that was seen, such as `aws/123456789012`. Clients that do not have it refuse.
+    #[schemars(length(min = 1, max = 500))]
+    #[serde(default, deserialize_with = "present")]
+    member: Option<String>,
+    /// `excluded` or `retired`.
+    #[serde(default, deserialize_with = "present")]
+    decision: Option<MemberStandingView>,
+}
+
+impl BatchEstate {
+    fn deed(self, reason: String, until: Option<Time>) -> Result<BatchDeed> {
+        let is_retired = self.decision.map(|it| it.0 == MemberStanding::Retired);
+        match (self.kind, self.member, is_retired) {
+            (Some(EstateKindView(kind)), None, None) => {
+                Ok(BatchDeed::SayWhole { kind, reason, until })
+            }
+            (None, Some(member), Some(is_retired)) => {
+                Ok(BatchDeed::DecideMember { member, is_retired, reason, until })
+            }
+            _ => {
+                let rule = "give either kind, or member and decision";
+                Err(Error::invalid_field("estate", rule))
+            }
+        }
+    }
+}
+
 example!(BatchBody, {
     "tag": "gold",
     "attestation": {"controlCode": "GOV-14", "status": "compliant", "evidence": "SharePoint: Plans/2026"},
@@ -104,7 +143,8 @@ example!(BatchBody, {
 
 impl BatchBody {
     fn batch(self, caller: &Caller, app: &App) -> Result<NewBatch> {
-        let Self { client_ids, tag, attestation, decision, acceptance, reason, until, by } = self;
+        let Self { client_ids, tag, attestation, decision, acceptance, estate, reason, until, by } =
+            self;
         let required = |field| move || Error::invalid_field(field, "is required");
         let chosen = match (client_ids, tag) {
             (Some(ids), None) => Chosen::Clients(ids.0),
@@ -121,8 +161,8 @@ impl BatchBody {
             let known = catalog.get_control(code).map(|it| it.code.clone());
             known.map_err(|it| Error::invalid_field(field, it.message().to_owned()))
         };
-        let deed = match (attestation, decision, acceptance) {
-            (Some(it), None, None) => BatchDeed::Attest {
+        let deed = match (attestation, decision, acceptance, estate) {
+            (Some(it), None, None, None) => BatchDeed::Attest {
                 control: code("attestation.controlCode", &it.control_code)?,
                 status: it.status.0,
                 reason,
@@ -130,14 +170,15 @@ impl BatchBody {
                 until,
                 overrides: it.overrides,
             },
-            (None, Some(it), None) => it.deed(catalog, reason, until)?,
-            (None, None, Some(it)) => BatchDeed::Accept {
+            (None, Some(it), None, None) => it.deed(catalog, reason, until)?,
+            (None, None, None, Some(it)) => it.deed(reason, until)?,
+            (None, None, Some(it), None) => BatchDeed::Accept {
                 control: code("acceptance.controlCode", &it.control_code)?,
                 reason,
                 until: until.ok_or_else(required("until"))?,
             },
             _ => {
-                let rule = "give exactly one of attestation, decision and acceptance";
+                let rule = "give exactly one of attestation, decision, acceptance and estate";
                 return Err(Error::invalid_field("attestation", rule));
             }
         };
@@ -147,12 +188,7 @@ impl BatchBody {
 }
 
 impl BatchDecision {
-    fn deed(
-        self,
-        catalog: &Catalog,
-        reason: String,
-        until: Option<crate::clock::Time>,
-    ) -> Result<BatchDeed> {
+    fn deed(self, catalog: &Catalog, reason: String, until: Option<Time>) -> Result<BatchDeed> {
         let Self { framework_id, requirement, decision, evidence } = self;
         let kind = match (decision.0, evidence) {
             (Decision::Attested, Some(evidence)) => RowDecisionKind::Attested { evidence },
@@ -237,6 +273,8 @@ pub struct TrialView {
     client_name: String,
     /// Of the control or requirement, now. Null: the client was never assessed.
     status: Null<StatusView>,
+    /// How many of a kind of the estate are known. Null: the batch is about something else.
+    known: Null<u32>,
     /// It would take the place of another statement.
     replaces: bool,
     /// Why nothing would be stated. Null: it would.
@@ -289,6 +327,13 @@ fn title(deed: &BatchDeed) -> (String, String) {
         BatchDeed::Accept { control, reason, .. } => {
             (format!("{control} risk accepted"), reason.clone())
         }
+        BatchDeed::SayWhole { kind, reason, .. } => {
+            (format!("{} all", kind.as_str()), reason.clone())
+        }
+        BatchDeed::DecideMember { member, is_retired, reason, .. } => {
+            let word = if *is_retired { "retired" } else { "excluded" };
+            (format!("{member} {word}"), reason.clone())
+        }
     }
 }
 
@@ -330,6 +375,7 @@ impl TrialView {
             client_id: Uid::of(it.client.as_bytes()),
             client_name: it.name,
             status: it.status.map(StatusView).into(),
+            known: it.n_known.into(),
             replaces: it.replaces,
             message: it.refused.into(),
         }
@@ -357,9 +403,9 @@ impl Batches {
 
     /// State the same about many clients
     ///
-    /// Attests a control, decides about a requirement, or accepts the risk about a control, at 1 to 1,000 clients, one after the
-    /// other in the background; it goes on after a restart. What a client refuses is noted, and the others continue. Each statement
-    /// is one of the client's log. A caller can have 5 batches in progress. Scope: `manage:decisions`.
+    /// Attests a control, decides about a requirement, accepts the risk about a control, or says what there is, at 1 to 1,000 clients, one
+    /// after the other in the background; it goes on after a restart. What a client refuses is noted, and the others continue. Each
+    /// statement is one of the client's log. A caller can have 5 batches in progress. Scope: `manage:decisions`.
     #[oai(path = "/batches", method = "post", operation_id = "begin_batch")]
     async fn begin_batch(
         &self,

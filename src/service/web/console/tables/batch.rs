@@ -73,6 +73,8 @@ const DECIDE: [Action; 2] = batch!(
     "decision.evidence"
 );
 const ACCEPT: [Action; 2] = batch!("accept", "acceptance.controlCode");
+const WHOLE: [Action; 2] = batch!("whole", "estate.kind");
+const MEMBER: [Action; 2] = batch!("member", "estate.member", "estate.decision");
 const UNDO: Action = Action {
     name: "undo-batch",
     path: "/batches/:batch/undo",
@@ -90,5 +92,10 @@ pub(super) const ACTIONS: &[Action] = &{
     let [try_attest, attest] = ATTEST;
     let [try_decide, decide] = DECIDE;
     let [try_accept, accept] = ACCEPT;
-    [try_attest, attest, try_decide, decide, try_accept, accept, UNDO]
+    let [try_whole, whole] = WHOLE;
+    let [try_member, member] = MEMBER;
+    [
+        try_attest, attest, try_decide, decide, try_accept, accept, try_whole, whole, try_member,
+        member, UNDO,
+    ]
 };

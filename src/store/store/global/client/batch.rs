@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
+use crate::engine::estate::EstateKind;
 use crate::engine::fact::{RowDecisionKind, Status};
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
@@ -50,6 +51,10 @@ pub enum BatchDeed {
     },
     /// Of the open risk about a control.
     Accept { control: String, reason: String, until: Time },
+    /// There are no more than are known at the client.
+    SayWhole { kind: EstateKind, reason: String, until: Option<Time> },
+    /// A member of the estate is gone, or exists and is not meant.
+    DecideMember { member: String, is_retired: bool, reason: String, until: Option<Time> },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
