@@ -420,3 +420,42 @@ fn a_phone_is_a_member_and_a_domain_that_is_read_no_more_must_be_retired() {
     decide(&posture, &client, "b.example", "retired");
     assert_eq!(eml()["status"], "compliant");
 }
+
+/// What a source counts, or names one by one, is no more than it counts.
+#[test]
+fn a_computer_of_many_is_not_all_of_them_however_it_is_told() {
+    let posture = Posture::start();
+    let told = |observation: Value| {
+        let client = posture.client("A");
+        let names: Vec<String> = (0..20).map(|it| format!("pc{it}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        list(&posture, &client, &names, true);
+        let body = json!({"source": "rmm", "observations": [observation]});
+        let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        posture.pass_s(60);
+        let it = of_computers(&posture, &client);
+        (it["status"].clone(), it["findings"].clone(), it["score"].clone())
+    };
+    let one = json!([{"id": "pc0", "outcome": "passed"}]);
+    let few = told(json!({"control": "END-05", "subjects": one}));
+    assert_eq!((&few.0, &few.2), (&json!("partial"), &json!(50)));
+    assert_eq!(few.1, "1 of 1 passes. Not seen: 19 of 20 computers.");
+    let counted = told(json!({"control": "END-05", "passed": 18, "failed": 0}));
+    assert_eq!(counted.1, "18 of 18 pass. Not seen: 2 of 20 computers.");
+    assert_eq!(told(json!({"control": "END-05", "passed": 19, "failed": 0})).0, "compliant");
+}
+
+#[test]
+fn a_list_of_computers_alone_is_assessed() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    look_at(&posture, &client, &["pc0"], "compliant");
+    say_all(&posture, &client, "computers");
+    let names: Vec<String> = (0..20).map(|it| format!("pc{it}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    list(&posture, &client, &names, true);
+    posture.pass_s(60);
+    let it = of_computers(&posture, &client);
+    assert_eq!((&it["status"], &it["score"]), (&json!("partial"), &json!(50)), "{it}");
+}

@@ -18,7 +18,7 @@ use crate::app::event::summary::Announcements;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::{Before, Change, difference};
-use crate::engine::fact::{Facts, SourceFacts};
+use crate::engine::fact::SourceFacts;
 use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkOutcome, Posture, coverage};
 use crate::error::{Error, Result};
@@ -251,26 +251,10 @@ pub fn plan(
     cause: &Cause,
     now: Time,
 ) -> Result<AssessmentPlan> {
-    let attestations = statements.attestations(now);
-    let critical_subjects = subject.critical_subjects()?;
     let before = rows.estate()?;
     let counting = (subject.new_member_days, estate::counted_to(&before, cause, now));
-    let mut posture = crate::engine::assess(
-        &subject.catalog,
-        &Facts {
-            observations: &seen.observations,
-            reads: &seen.reads,
-            attestations: &attestations,
-            parts: &statements.stated_parts(&subject.catalog, now),
-            decisions: &statements.decisions,
-            subjects: &statements.subject_decisions(),
-            profile: &subject.profile,
-            estate: &estate::known(rows, &statements.estate, &before, counting)?,
-            critical_subjects: &critical_subjects,
-            base_loss: subject.base_loss,
-            now,
-        },
-    );
+    let known = estate::known(rows, &statements.estate, &before, counting)?;
+    let mut posture = subject.assess(seen, statements, &known, now)?;
     let estate = estate::record(&before, &mut posture, counting.1);
     let mut stored = StoredPosture::read(rows, &subject.catalog)?;
     let is_shown = posture.has_evidence || stored.score.is_none();

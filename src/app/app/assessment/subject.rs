@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use crate::app::App;
+use crate::app::assessment::statement::Statements;
 use crate::app::client::retention::Retention;
 use crate::app::client::settings::Settings;
+use crate::clock::Time;
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::Profile;
+use crate::engine::estate::KnownEstate;
+use crate::engine::fact::{Facts, Profile, SourceFacts};
 use crate::engine::framework::FrameworkId;
+use crate::engine::posture::Posture;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
 use crate::store::ClientStore;
@@ -29,6 +33,30 @@ pub struct AssessmentInput {
 }
 
 impl AssessmentInput {
+    /// Returns the posture by what is known.
+    pub(super) fn assess(
+        &self,
+        seen: &SourceFacts,
+        statements: &Statements,
+        estate: &KnownEstate,
+        now: Time,
+    ) -> Result<Posture> {
+        let facts = Facts {
+            observations: &seen.observations,
+            reads: &seen.reads,
+            attestations: &statements.attestations(now),
+            parts: &statements.stated_parts(&self.catalog, now),
+            decisions: &statements.decisions,
+            subjects: &statements.subject_decisions(),
+            profile: &self.profile,
+            estate,
+            critical_subjects: &self.critical_subjects()?,
+            base_loss: self.base_loss,
+            now,
+        };
+        Ok(crate::engine::assess(&self.catalog, &facts))
+    }
+
     /// Returns [`crate::engine::fact::subject_hash`] of the identifiers of every critical asset, sorted.
     pub fn critical_subjects(&self) -> Result<Vec<u64>> {
         let filter = AssetFilter { critical_only: true, ..AssetFilter::default() };

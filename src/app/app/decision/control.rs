@@ -146,7 +146,7 @@ impl App {
             return Err(Error::invalid_field("scope", rule));
         }
         let known = rows.read(|it: &ClientSnapshot| it.estate()).await?;
-        if !known.members.iter().any(|it| it.member.id == scope) {
+        if !known.members.iter().any(|it| it.id == scope) {
             let rule =
                 "must be an account that the client's estate lists, such as aws/123456789012";
             return Err(Error::invalid_field("scope", rule));

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use bincode::{Decode, Encode};
 
 use crate::app::event;
-use crate::app::inventory::asset::{Merged, Sighting, merge};
+use crate::app::inventory::asset::{Merged, Sighting, ask_if_counted, merge};
 use crate::clock::Time;
 use crate::engine::asset::{AssetStatus, Seen};
 use crate::engine::identity::{AppUse, Identity};
@@ -170,7 +170,7 @@ impl StepContext {
             Step::Gone(part, id) => {
                 batch.remove_member(roster(*part), id)?;
                 if *part == ListKind::Assets {
-                    counts.n_retired += u32::from(self.retire(batch, id)?);
+                    counts.n_retired += u32::from(self.retire(batch, id, now)?);
                 }
             }
             Step::Source(it) => batch.put_source(it)?,
@@ -228,15 +228,17 @@ impl StepContext {
     }
 
     /// Retires an asset, unless it was seen since. Returns true if the asset was not retired before.
-    fn retire(&self, batch: &mut ClientBatch<'_>, id: &str) -> Result<bool> {
+    fn retire(&self, batch: &mut ClientBatch<'_>, id: &str, now: Time) -> Result<bool> {
         let found = batch.find_asset_by_external(&self.source, id)?;
-        let Some(mut asset) = found else { return Ok(false) };
-        if asset.status == AssetStatus::Retired || self.listed_at < asset.last_seen_at {
+        let Some(before) = found else { return Ok(false) };
+        if before.status == AssetStatus::Retired || self.listed_at < before.last_seen_at {
             return Ok(false);
         }
+        let mut asset = before.clone();
         asset.status = AssetStatus::Retired;
         asset.last_updated_at = asset.last_updated_at.max(self.listed_at);
         batch.put_asset(&asset)?;
+        ask_if_counted(batch, Some(&before), &asset, now)?;
         Ok(true)
     }
 }

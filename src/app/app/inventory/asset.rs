@@ -286,6 +286,7 @@ pub fn merge(
         if sight.is_late {
             mark_new(batch, &asset)?;
         }
+        ask_if_counted(batch, None, &asset, sight.now)?;
         return Ok((asset.id, Merged::Added(Box::new(asset))));
     };
     let mut after = refreshed(&before, seen, at);
@@ -305,7 +306,21 @@ pub fn merge(
         return Ok((before.id, Merged::Unchanged));
     }
     batch.put_asset(&after)?;
+    ask_if_counted(batch, Some(&before), &after, sight.now)?;
     Ok((before.id, Merged::Updated))
+}
+
+/// Requests an assessment if the client has more devices then, or fewer: a run assesses before its assets are written.
+pub fn ask_if_counted(
+    batch: &mut ClientBatch<'_>,
+    before: Option<&Asset>,
+    after: &Asset,
+    now: Time,
+) -> Result<()> {
+    if before.map_or(SystemCounts::NONE, Asset::device_counts) == after.device_counts() {
+        return Ok(());
+    }
+    batch.put_due(now.plus_s(REASSESS_AFTER_S))
 }
 
 fn find_seen(

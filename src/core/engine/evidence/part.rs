@@ -368,7 +368,7 @@ impl UnseenPart<'_> {
                 (facet.map_or(FacetSet::NONE, FacetSet::one), spot)
             }
             Self::Place(spot) => (control.all_facets(), Some(spot)),
-            Self::OtherClouds | Self::Devices { .. } => return false,
+            Self::OtherClouds | Self::Domain(_) | Self::Devices { .. } => return false,
         };
         let (platform, account) = (spot.map(|it| it.platform), spot.and_then(|it| it.account));
         bare.cover(control, (facets, platform, account))
