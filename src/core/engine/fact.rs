@@ -357,6 +357,22 @@ pub fn subject_hash(external_id: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(external_id.as_bytes())
 }
 
+/// The bits in which [`regional_hash`] of a resource differs from its [`subject_hash`].
+const REGION_BITS: u64 = 0xffff << 48;
+
+/// Returns a hash of a subject of which there is one of the same identifier in each region, such as an account.
+#[must_use]
+pub fn regional_hash(external_id: &str, region: &str) -> u64 {
+    // Never 0, so that it is not the hash of the identifier alone.
+    subject_hash(external_id) ^ ((1 + subject_hash(region) % 0xffff) << 48)
+}
+
+/// Returns the part of a hash that is the same for an identifier alone and in all regions.
+#[must_use]
+pub const fn anywhere(hash: u64) -> u64 {
+    hash & !REGION_BITS
+}
+
 /// A person's statement about a control.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Attestation {

@@ -31,7 +31,7 @@ impl SubjectRuling {
 /// The subjects that a decision is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DecidedSubjects {
-    /// By [`crate::engine::fact::subject_hash`] of their ids or names, sorted.
+    /// By [`crate::engine::fact::anywhere`] of the hashes of their ids or names, sorted.
     Named(Vec<u64>),
     /// All whose known name matches. See [`matches`].
     Matching(String),

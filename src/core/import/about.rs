@@ -50,7 +50,7 @@ impl About {
         let scope = text::id(&format!("{kind}/{id}"), "scope").map_err(wrong)?;
         let name = names.iter().find_map(|it| text::some_line(it, NAME_CHARS_MAX));
         let name = name.unwrap_or_else(|| text::line(&id, NAME_CHARS_MAX));
-        Ok(Self { scope, subject: CheckSubject { id, name }, observed_at })
+        Ok(Self { scope, subject: CheckSubject::of(id, name), observed_at })
     }
 
     /// What the report is about, as an asset: a host.

@@ -55,6 +55,7 @@ struct AsffRecord<'a> {
     schema_version: Scalar<'a>,
     generator_id: Scalar<'a>,
     aws_account_id: Scalar<'a>,
+    region: Scalar<'a>,
     title: Scalar<'a>,
     description: Scalar<'a>,
     severity: Option<AsffSeverity<'a>>,
@@ -83,6 +84,7 @@ struct AsffResource<'a> {
     id: Scalar<'a>,
     #[serde(rename = "Type")]
     kind: Scalar<'a>,
+    region: Scalar<'a>,
 }
 
 #[derive(Deserialize, Default)]
@@ -217,6 +219,11 @@ impl AsffRecord<'_> {
                 resource_type: &resource.kind.0,
                 resource_uid: id,
                 resource_name: name(id),
+                region: if resource.region.0.is_empty() {
+                    &self.region.0
+                } else {
+                    &resource.region.0
+                },
                 observed_at: self.observed_at(),
             };
             record::tell(at, &finding, &mut named)?;

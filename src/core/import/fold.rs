@@ -305,7 +305,12 @@ impl Fold {
         self.note_time(observed_at, check.observed_at);
         let tool = check.tool.unwrap_or(self.origin.tool);
         let group = SubjectOutcomes::group(&check.scope, tool, &check.check);
-        let hash = SubjectOutcomes::hash(group, fact::subject_hash(&check.subject.id));
+        let hash = SubjectOutcomes::hash(group, check.subject.hash());
+        if check.subject.region.is_some() {
+            // Earlier releases know it without the region. Those that it is in now answer for it.
+            let anywhere = SubjectOutcomes::hash(group, fact::subject_hash(&check.subject.id));
+            self.outcomes.by_hash.entry(anywhere).or_insert(CheckOutcome::Pass);
+        }
         let before = self.outcomes.by_hash.get(&hash).copied();
         if before < Some(check.outcome) {
             self.outcomes.by_hash.insert(hash, check.outcome);
@@ -412,7 +417,7 @@ impl CheckGroup {
         if outcome == CheckOutcome::Pass {
             return false;
         }
-        let hash = fact::subject_hash(&subject.id);
+        let hash = subject.hash();
         let is_new = before < Some(CheckOutcome::Accepted);
         if is_new {
             self.failing.push(hash);

@@ -82,7 +82,7 @@ pub fn records_of(
             title: it.title.to_owned(),
             remediation: Some(it.remediation.to_owned()),
             detail: it.failing.map(|detail| text::line(&detail, DETAIL_CHARS_MAX)),
-            subject: CheckSubject { id: seen.external_id.clone(), name: seen.name.clone() },
+            subject: CheckSubject::of(seen.external_id.clone(), seen.name.clone()),
             observed_at: host.scanned_at,
         }))?;
     }

@@ -8,6 +8,7 @@ use std::io::{BufRead, Read};
 use crate::clock::Time;
 use crate::encoding::{self, NotText};
 use crate::engine::asset::Seen;
+use crate::engine::fact::{regional_hash, subject_hash};
 use crate::engine::identity::leaver::Leaver;
 use crate::engine::severity::Severity;
 use crate::engine::vulnerability::SystemKind;
@@ -81,7 +82,7 @@ impl Record {
     /// The same of a report that does not say what it is about, which is called so.
     #[must_use]
     pub fn about(self, name: &str) -> Self {
-        let subject = CheckSubject { id: name.to_owned(), name: name.to_owned() };
+        let subject = CheckSubject::of(name.to_owned(), name.to_owned());
         match self {
             Self::Check(check) => Self::Check(Check { subject, ..check }),
             it @ (Self::Asset(_)
@@ -163,6 +164,25 @@ pub struct CheckSubject {
     /// Equals [`Seen::external_id`] where the subject is an asset.
     pub id: String,
     pub name: String,
+    /// Where it is, if there is one of the same id in each region.
+    pub region: Option<String>,
+}
+
+impl CheckSubject {
+    /// One whose id says which it is.
+    #[must_use]
+    pub const fn of(id: String, name: String) -> Self {
+        Self { id, name, region: None }
+    }
+
+    /// Returns what identifies it.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        match &self.region {
+            Some(region) => regional_hash(&self.id, region),
+            None => subject_hash(&self.id),
+        }
+    }
 }
 
 /// The format of a file, from its start (up to [`HEAD_BYTES_MAX`]).

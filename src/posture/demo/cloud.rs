@@ -343,7 +343,7 @@ impl Cloud {
                     title: (*title).to_owned(),
                     remediation: None,
                     detail: None,
-                    subject: CheckSubject { id: name.clone(), name },
+                    subject: CheckSubject::of(name.clone(), name),
                     observed_at: Some(at),
                 }))?;
             }

@@ -159,7 +159,7 @@ fn check_of(name: &str, outcome: CheckOutcome) -> Check {
         title: "C".to_owned(),
         remediation: None,
         detail: None,
-        subject: CheckSubject { id: name.to_owned(), name: name.to_owned() },
+        subject: CheckSubject::of(name.to_owned(), name.to_owned()),
         observed_at: None,
     }
 }

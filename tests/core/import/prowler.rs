@@ -2,7 +2,7 @@
 
 use posture_core::clock::Time;
 use posture_core::engine::asset::{AssetType, Seen};
-use posture_core::engine::fact::subject_hash;
+use posture_core::engine::fact::{anywhere, regional_hash, subject_hash};
 use posture_core::engine::severity::Severity;
 use posture_core::import::{Check, CheckOutcome, CheckSubject, Format, Record};
 
@@ -41,7 +41,7 @@ fn a_finding_is_an_asset_and_a_check() {
                 title: "MFA is on".to_owned(),
                 remediation: None,
                 detail: Some("User alice has no MFA.".to_owned()),
-                subject: CheckSubject { id: alice, name: "alice".to_owned() },
+                subject: CheckSubject::of(alice, "alice".to_owned()),
                 observed_at,
             }),
         ]
@@ -265,4 +265,65 @@ fn a_format_is_known_by_its_name() {
         message.contains("prowler-ocsf, prowler-csv, prowler-json, asff, securityhub-ocsf"),
         "{message}"
     );
+}
+
+/// One finding about one resource, in the three formats of one run.
+fn in_all_formats(check: &str, uid: &str, region: &str) -> [(Format, Vec<u8>); 3] {
+    let event = format!(r#"{{"event_code": "{check}", "product": {{"name": "Prowler"}}}}"#);
+    let resources = format!(r#"[{{"uid": "{uid}", "name": "r", "region": "{region}"}}]"#);
+    let ocsf = array(&[finding(&[("metadata", &event), ("resources", &resources)])]);
+    let csv = format!(
+        "PROVIDER;ACCOUNT_UID;CHECK_ID;STATUS;RESOURCE_UID;RESOURCE_NAME;REGION\n\
+         aws;111122223333;{check};FAIL;{uid};r;{region}\n"
+    );
+    let asff = super::asff::file(&[&format!(
+        r#""GeneratorId": "prowler-{check}", "Compliance": {{"Status": "FAILED"}},
+           "Resources": [{{"Type": "X", "Id": "{uid}", "Region": "{region}"}}],"#
+    )]);
+    [
+        (Format::ProwlerOcsf, ocsf),
+        (Format::ProwlerCsv, csv.into_bytes()),
+        (Format::Asff, asff.into_bytes()),
+    ]
+}
+
+#[test]
+fn what_there_is_once_in_each_region_is_known_by_its_region() {
+    let root = "arn:aws:iam::111122223333:root";
+    let group = "arn:aws:ec2:eu-west-1:111122223333:security-group/sg-1";
+    let user = "arn:aws:iam::111122223333:user/alice";
+    let recorder = "config_recorder_all_regions_enabled";
+    let plain = |uid: &str| subject_hash(uid);
+    for (check, uid, region, expect) in [
+        (recorder, root, "us-east-1", regional_hash(root, "us-east-1")),
+        (recorder, root, "eu-west-1", regional_hash(root, "eu-west-1")),
+        (recorder, root, "global", plain(root)),
+        ("ec2_x", group, "eu-west-1", plain(group)),
+        ("ec2_x", group, "us-east-1", regional_hash(group, "us-east-1")),
+        ("iam_root_mfa_enabled", root, "us-east-1", plain(root)),
+        (recorder, user, "us-east-1", plain(user)),
+    ] {
+        for (format, file) in in_all_formats(check, uid, region) {
+            let run = folded(format, file.as_slice()).unwrap();
+            assert_eq!(run.observations[0].failing, [expect], "{format} {check} {uid} {region}");
+        }
+    }
+}
+
+#[test]
+fn no_two_regions_of_a_resource_are_the_same_subject() {
+    let regions = "us-east-1 us-east-2 us-west-1 us-west-2 af-south-1 ap-east-1 ap-east-2 ap-south-1 ap-south-2 \
+                   ap-southeast-1 ap-southeast-2 ap-southeast-3 ap-southeast-4 ap-southeast-5 ap-southeast-6 \
+                   ap-southeast-7 ap-northeast-1 ap-northeast-2 ap-northeast-3 ca-central-1 ca-west-1 eu-central-1 \
+                   eu-central-2 eu-west-1 eu-west-2 eu-west-3 eu-south-1 eu-south-2 eu-north-1 il-central-1 \
+                   me-south-1 me-central-1 mx-central-1 sa-east-1 us-gov-east-1 us-gov-west-1 cn-north-1 \
+                   cn-northwest-1";
+    let id = "arn:aws:iam::111122223333:root";
+    let mut all: Vec<u64> = regions.split(' ').map(|it| regional_hash(id, it)).collect();
+    all.push(subject_hash(id));
+    assert!(all.iter().all(|it| anywhere(*it) == anywhere(subject_hash(id))));
+    let n = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), n);
 }

@@ -58,7 +58,7 @@ fn a_long_text_is_cut_where_one_can_see_it() {
     let mut fold = Fold::new(origin(Format::ProwlerOcsf));
     for n in 0..=N_NAMED_MAX {
         let name = n.to_string().repeat(200).chars().take(200).collect();
-        let subject = CheckSubject { id: n.to_string(), name };
+        let subject = CheckSubject::of(n.to_string(), name);
         fold.add(Record::Check(Check { subject, ..check_of("a", CheckOutcome::Fail) })).unwrap();
     }
     let findings = fold.finish().observations.pop().unwrap().findings.unwrap();

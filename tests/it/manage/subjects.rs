@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::controls::control;
 use super::estate::say_all;
-use super::{Finding, prowler, read, told, undo};
+use super::{Finding, posted, prowler, read, told, undo};
 use crate::harness::Posture;
 use crate::harness::backend::Random;
 
@@ -77,6 +77,45 @@ fn a_narrower_run_heals_nothing_elsewhere() {
     bring(&posture, &client, "", &[user("ann", "PASS")]);
     assert_eq!(standing(&posture, &client).0, "compliant");
     assert_eq!(resolutions(&posture), ["fixed"]);
+}
+
+/// One account has a recorder in each region. Region, status, and the same rows a day later.
+#[test]
+fn what_fails_in_one_region_is_not_fixed_by_another_one() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let run = |rows: &[(&str, &str)]| {
+        let header =
+            "PROVIDER;ACCOUNT_UID;CHECK_ID;STATUS;SEVERITY;RESOURCE_UID;RESOURCE_NAME;REGION\n";
+        let row = |(region, status): &(&str, &str)| {
+            format!(
+                "aws;111122223333;config_recorder_all_regions_enabled;{status};high;\
+                 arn:aws:iam::111122223333:root;root;{region}\n"
+            )
+        };
+        let file = format!("{header}{}", rows.iter().map(row).collect::<String>());
+        let answer = posture.import(&client, "observedAt=now&again=true", file.as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        posture.pass_days(1);
+        let it = control(&posture, &client, "CLD-23");
+        let status = it["status"].as_str().unwrap().to_owned();
+        (status, answer.json()["data"]["notLookedAt"].clone())
+    };
+    let (east, west) = (("us-east-1", "FAIL"), ("eu-west-1", "PASS"));
+    assert_eq!(run(&[east, west]).0, "partial");
+    assert_eq!(run(&[west]), ("partial".to_owned(), json!(1)));
+    assert_eq!(resolutions(&posture), [""; 0]);
+    // Who names the account means it in each region.
+    let path = format!("/api/clients/{client}/controls/CLD-23/subjects");
+    let listed = read(&posture, &path)["subjects"][0].clone();
+    assert_eq!(listed["name"], "root (us-east-1)");
+    let said = json!({
+        "decision": "accepted", "ids": ["arn:aws:iam::111122223333:root"], "reason": "Closed soon", "by": "Ada",
+    });
+    assert_eq!(posted(&posture, &path, &said)["matchedCount"], 1);
+    let healed = run(&[("us-east-1", "PASS")]);
+    assert_eq!(healed, ("partial".to_owned(), json!(0)), "there may be other accounts");
+    assert!(!resolutions(&posture).contains(&"fixed".to_owned()), "it was accepted");
 }
 
 /// Ann was deleted, so that no run names her any more.

@@ -9,7 +9,7 @@ use crate::app::input::require_future;
 use crate::clock::Time;
 use crate::engine::StatedPart;
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{Attestation, RowDecision, subject_hash};
+use crate::engine::fact::{Attestation, RowDecision, anywhere, subject_hash};
 use crate::engine::subject::{DecidedSubjects, SubjectDecision};
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
@@ -309,7 +309,7 @@ impl Statement {
 pub(in crate::app) fn decision_about(it: &SubjectStatement) -> SubjectDecision {
     let subjects = match &it.subjects {
         StatedSubjects::Named(names) => {
-            let mut hashes: Vec<u64> = names.iter().map(|it| subject_hash(it)).collect();
+            let mut hashes: Vec<u64> = names.iter().map(|it| anywhere(subject_hash(it))).collect();
             hashes.sort_unstable();
             DecidedSubjects::Named(hashes)
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{Facts, N_FAILING_MAX, Observation, Verdict, subject_hash};
+use crate::engine::fact::{Facts, N_FAILING_MAX, Observation, Verdict, anywhere, subject_hash};
 use crate::engine::horizon::Horizon;
 use crate::engine::memory::NamedSubject;
 use crate::engine::subject::{DecidedSubjects, SubjectDecision, SubjectRuling, matches};
@@ -12,6 +12,7 @@ use crate::engine::subject::{DecidedSubjects, SubjectDecision, SubjectRuling, ma
 /// What counts now of the decisions about the subjects of one control. Of several about one subject the newest counts.
 #[derive(Debug)]
 pub(in crate::engine) struct SubjectRulings<'a> {
+    /// By [`anywhere`] of its hash.
     by_hash: BTreeMap<u64, Said>,
     /// Newest first.
     patterns: Vec<(Said, &'a str)>,
@@ -52,7 +53,7 @@ pub(in crate::engine) fn by_control<'a>(
             let said = (it.at, it.ruling);
             match &it.subjects {
                 DecidedSubjects::Named(hashes) => hashes.iter().for_each(|hash| {
-                    let kept = rulings.by_hash.entry(*hash).or_insert(said);
+                    let kept = rulings.by_hash.entry(anywhere(*hash)).or_insert(said);
                     *kept = said.max(*kept);
                 }),
                 DecidedSubjects::Matching(pattern) => rulings.patterns.push((said, pattern)),
@@ -81,8 +82,9 @@ pub(in crate::engine) fn with_decided(
 impl SubjectRulings<'_> {
     /// `name`: by which it is known, if it is.
     fn find(&self, hash: u64, name: Option<&str>) -> Option<SubjectRuling> {
-        let by_id = self.by_hash.get(&hash).copied();
-        let by_name = name.and_then(|it| self.by_hash.get(&subject_hash(it)).copied());
+        // Who names an identifier means it in all regions.
+        let by = |hash: u64| self.by_hash.get(&anywhere(hash)).copied();
+        let (by_id, by_name) = (by(hash), name.and_then(|it| by(subject_hash(it))));
         let is_match = |it: &&(Said, &str)| name.is_some_and(|name| matches(it.1, name));
         let by_pattern = self.patterns.iter().find(is_match).map(|it| it.0);
         [by_id, by_name, by_pattern].into_iter().flatten().max().map(|it| it.1)
@@ -162,7 +164,7 @@ pub fn covers(decision: &SubjectDecision, hash: u64, name: Option<&str>) -> bool
     match &decision.subjects {
         DecidedSubjects::Matching(pattern) => name.is_some_and(|it| matches(pattern, it)),
         DecidedSubjects::Named(hashes) => {
-            let has = |hash: u64| hashes.binary_search(&hash).is_ok();
+            let has = |hash: u64| hashes.binary_search(&anywhere(hash)).is_ok();
             has(hash) || name.is_some_and(|it| has(subject_hash(it)))
         }
     }

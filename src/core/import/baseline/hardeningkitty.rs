@@ -28,7 +28,7 @@ pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
-    let subject = CheckSubject { id: "windows".to_owned(), name: "Windows".to_owned() };
+    let subject = CheckSubject::of("windows".to_owned(), "Windows".to_owned());
     let about = About { scope: "host/hardeningkitty".to_owned(), subject, observed_at: None };
     sheet::each(input, WHAT, &COLUMNS, records, &mut |at, row, records| match Setting::of(row) {
         Err(reason) => records(Record::Skipped { at, reason }),

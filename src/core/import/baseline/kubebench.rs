@@ -20,7 +20,7 @@ pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
-    let subject = CheckSubject { id: "kubernetes".to_owned(), name: "Kubernetes".to_owned() };
+    let subject = CheckSubject::of("kubernetes".to_owned(), "Kubernetes".to_owned());
     let scope = "kubernetes/kube-bench".to_owned();
     let about = About { scope, subject, observed_at: None };
     let mut item = Item::default();

@@ -65,7 +65,7 @@ fn understand(row: Cells<'_>) -> OrSkipped<Told> {
     let name = text::some_line(resource_name, NAME_CHARS_MAX);
     let name = name.unwrap_or_else(|| text::line(&id, NAME_CHARS_MAX));
     let observed_at = moment::of_text(row.text("exportedTimestamp")?);
-    let subject = CheckSubject { id, name };
+    let subject = CheckSubject::of(id, name);
     let found = Finding {
         provider: "azure",
         service: row.text("resourceType").unwrap_or_default(),

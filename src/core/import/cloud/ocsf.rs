@@ -73,6 +73,7 @@ struct Metadata<'a> {
 struct Cloud<'a> {
     #[serde(borrow)]
     account: Option<OcsfUid<'a>>,
+    region: Scalar<'a>,
 }
 
 #[derive(Deserialize, Default)]
@@ -108,6 +109,7 @@ struct Resource<'a> {
     #[serde(borrow)]
     uid: Scalar<'a>,
     name: Scalar<'a>,
+    region: Scalar<'a>,
     #[serde(rename = "type")]
     kind: Scalar<'a>,
 }
@@ -148,6 +150,7 @@ impl Document<'_> {
         records: &mut dyn FnMut(Record) -> Result<()>,
     ) -> Result<()> {
         let account = self.cloud.as_ref().and_then(|it| it.account.as_ref());
+        let region = self.cloud.as_ref().map_or("", |it| &it.region.0);
         let compliance = self.compliance.as_ref();
         let remediation = self.remediation();
         let account_alone = [Resource::default()];
@@ -176,6 +179,7 @@ impl Document<'_> {
                 } else {
                     &resource.name.0
                 },
+                region: if resource.region.0.is_empty() { region } else { &resource.region.0 },
                 observed_at: self.observed_at(),
             };
             record::tell(at, &finding, records)?;

@@ -17,6 +17,8 @@ const WHAT: &str = "Powerpipe";
 const N_RESULTS_MAX: usize = 100_000;
 /// Dimensions that name the account.
 const ACCOUNTS: [&str; 4] = ["account_id", "subscription_id", "project", "project_id"];
+/// Dimensions that name the region.
+const REGIONS: [&str; 2] = ["region", "location"];
 /// The tag that names a control of the AWS Foundational Security Best Practices, and what stands before it in a reference.
 const BEST_PRACTICE: &str = "foundational_security_item_id";
 const REFERENCE: &str = "fsbp:";
@@ -66,6 +68,8 @@ pub(in crate::import) fn read(
                 let (key, value) = std::mem::take(&mut dimension);
                 if ACCOUNTS.contains(&&*key) {
                     result.account = value;
+                } else if REGIONS.contains(&&*key) {
+                    result.region = value;
                 }
             }
             (["results"], Part::Close) => {
@@ -101,6 +105,7 @@ struct Outcome {
     status: String,
     reason: String,
     account: String,
+    region: String,
 }
 
 impl Control {
@@ -130,6 +135,7 @@ impl Control {
                 service: asff::service_of_arn(&result.resource),
                 resource_uid: &result.resource,
                 resource_name: asff::name(&result.resource),
+                region: &result.region,
                 ..Finding::default()
             };
             record::tell(*at, &finding, records)?;

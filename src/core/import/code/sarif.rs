@@ -168,7 +168,7 @@ impl Run {
             title: text::line(&format!("{tool} looked at the code"), TITLE_CHARS_MAX),
             remediation: None,
             detail: None,
-            subject: CheckSubject { id: slug, name: text::line(&tool, NAME_CHARS_MAX) },
+            subject: CheckSubject::of(slug, text::line(&tool, NAME_CHARS_MAX)),
             observed_at: None,
         }))?;
         for found in &self.results {
@@ -207,10 +207,7 @@ impl Run {
             severity: severity(known.map_or("", |it| &it.score), level),
             remediation: help,
             detail: text::some_line(&found.message, DETAIL_CHARS_MAX),
-            subject: CheckSubject {
-                id: text::id(file, "file")?,
-                name: text::line(file, NAME_CHARS_MAX),
-            },
+            subject: CheckSubject::of(text::id(file, "file")?, text::line(file, NAME_CHARS_MAX)),
             observed_at: None,
         })
     }

@@ -84,6 +84,7 @@ struct CsvColumns {
     resource_type: Option<usize>,
     resource_uid: Option<usize>,
     resource_name: Option<usize>,
+    region: Option<usize>,
     time: Option<usize>,
 }
 
@@ -123,6 +124,7 @@ impl CsvColumns {
             resource_type: find(&["RESOURCE_TYPE"]),
             resource_uid: find(&["RESOURCE_UID", "RESOURCE_ARN", "RESOURCE_ID"]),
             resource_name: find(&["RESOURCE_NAME", "RESOURCE_ID"]),
+            region: find(&["REGION"]),
             time: find(&["TIMESTAMP", "ASSESSMENT_START_TIME"]),
         })
     }
@@ -150,6 +152,7 @@ impl CsvColumns {
             resource_type: text(self.resource_type)?,
             resource_uid: text(self.resource_uid)?,
             resource_name: text(self.resource_name)?,
+            region: text(self.region)?,
             observed_at: moment::of_text(text(self.time)?),
         })
     }

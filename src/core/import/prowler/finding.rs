@@ -23,5 +23,6 @@ pub(in crate::import) struct Finding<'a> {
     pub(in crate::import) resource_type: &'a str,
     pub(in crate::import) resource_uid: &'a str,
     pub(in crate::import) resource_name: &'a str,
+    pub(in crate::import) region: &'a str,
     pub(in crate::import) observed_at: Option<Time>,
 }

@@ -47,6 +47,7 @@ struct NativeRecord<'a> {
     resource_arn: Scalar<'a>,
     resource_id: Scalar<'a>,
     resource_name: Scalar<'a>,
+    region: Scalar<'a>,
 }
 
 #[derive(Deserialize, Default)]
@@ -81,6 +82,7 @@ impl NativeRecord<'_> {
             resource_type: &self.resource_type.0,
             resource_uid: first([&self.resource_arn, &self.resource_id]),
             resource_name: first([&self.resource_name, &self.resource_id]),
+            region: &self.region.0,
             observed_at: moment::of_text(&self.assessment_start_time.0),
         }
     }

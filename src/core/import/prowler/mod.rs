@@ -5,6 +5,7 @@ pub(super) mod finding;
 pub(super) mod json;
 pub(super) mod ocsf;
 pub(super) mod record;
+mod region;
 pub(super) mod resource;
 
 use super::{Format, contains};

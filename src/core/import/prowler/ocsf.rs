@@ -95,6 +95,7 @@ struct Resource<'a> {
     #[serde(rename = "type")]
     kind: Scalar<'a>,
     namespace: Scalar<'a>,
+    region: Scalar<'a>,
     group: Option<Product<'a>>,
 }
 
@@ -105,6 +106,7 @@ struct Cloud<'a> {
     provider: Scalar<'a>,
     account: Option<OcsfUid<'a>>,
     org: Option<OcsfUid<'a>>,
+    region: Scalar<'a>,
 }
 
 #[derive(Deserialize, Default)]
@@ -178,6 +180,7 @@ impl OcsfRecord<'_> {
                 resource_type: &resource.kind.0,
                 resource_uid: &resource.uid.0,
                 resource_name: &resource.name.0,
+                region: first([Some(&resource.region), cloud.map(|it| &it.region)]),
                 observed_at: self.observed_at(),
             };
             record::tell(at, &finding, records)?;

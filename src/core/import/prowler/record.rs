@@ -1,7 +1,7 @@
 //! The records of a Prowler finding: a check and maybe an asset.
 
 use super::finding::Finding;
-use super::resource;
+use super::{region, resource};
 use crate::engine::asset::Seen;
 use crate::engine::fact::REMEDIATION_CHARS_MAX;
 use crate::error::Result;
@@ -45,6 +45,11 @@ fn understand(finding: &Finding, outcome: CheckOutcome) -> OrSkipped<(Option<See
     let scope = scope(finding)?;
     let subject = subject(finding)?;
     let asset = resource::asset(finding, &subject, &scope);
+    let region = region::of(finding).filter(|_| asset.is_none());
+    let subject = match region {
+        None => subject,
+        Some(region) => in_region(subject, region),
+    };
     let check = Check {
         title: text::some_line(&plain::title(finding.title), TITLE_CHARS_MAX)
             .unwrap_or_else(|| check.clone()),
@@ -119,5 +124,10 @@ fn subject(finding: &Finding) -> OrSkipped<CheckSubject> {
     let id = text::id(&resource::external_id(finding.provider, id), "resource id")?;
     let name = text::some_line(finding.resource_name, NAME_CHARS_MAX)
         .unwrap_or_else(|| text::line(&id, NAME_CHARS_MAX));
-    Ok(CheckSubject { id, name })
+    Ok(CheckSubject::of(id, name))
+}
+
+fn in_region(subject: CheckSubject, region: &str) -> CheckSubject {
+    let name = text::line(&format!("{} ({region})", subject.name), NAME_CHARS_MAX);
+    CheckSubject { name, region: Some(region.to_owned()), ..subject }
 }

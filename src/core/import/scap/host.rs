@@ -75,7 +75,7 @@ impl Host {
         let names = [&self.name, &self.target, &self.fqdn];
         let name = names.iter().find_map(|it| text::some_line(it, NAME_CHARS_MAX));
         let name = name.unwrap_or_else(|| text::line(&id, NAME_CHARS_MAX));
-        Ok(About { scope, subject: CheckSubject { id, name }, observed_at })
+        Ok(About { scope, subject: CheckSubject::of(id, name), observed_at })
     }
 
     pub(super) fn asset(&self, about: &About) -> Seen {
