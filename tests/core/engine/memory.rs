@@ -1,9 +1,9 @@
 //! A subject that failed fails until it was seen to pass, or is gone.
 
 use posture_core::clock::Time;
-use posture_core::engine::fact::{Observation, Verdict};
-use posture_core::engine::memory::remember::replay;
-use posture_core::engine::memory::{Extent, NamedSubject};
+use posture_core::engine::fact::{Observation, Status, Verdict};
+use posture_core::engine::memory::remember::{of_nameless, replay};
+use posture_core::engine::memory::{Extent, Memory, NamedSubject};
 
 use super::world::{Placed, TODAY, day, seen};
 
@@ -169,4 +169,54 @@ fn a_log_is_replayed_to_the_same() {
     assert_eq!(replay(&[&second, &third], never, no_one), Some(third.clone()));
     let gone = |_: &Observation, next: Time| next == day(TODAY - 1);
     assert_eq!(counted(&replay(&log, gone, no_one).unwrap()), (9, 0, 0));
+}
+
+fn numbers(passed: u32, failed: u32, at: i64) -> Observation {
+    let it = of(Extent::All, passed, &[], at);
+    let verdict = Verdict::Counted { passed, failed };
+    let memory = Memory { extent: of_nameless(verdict, false), ..it.memory };
+    Observation { verdict, memory, ..it }
+}
+
+fn said(status: Status, at: i64) -> Observation {
+    let verdict = Verdict::Stated(status);
+    let it = numbers(0, 0, at);
+    let memory = Memory { extent: of_nameless(verdict, false), ..it.memory };
+    Observation { verdict, memory, ..it }
+}
+
+#[test]
+fn a_bare_word_heals_nothing_that_was_counted() {
+    let before = numbers(2, 10, TODAY - 2);
+    let word = said(Status::Compliant, TODAY - 1).remembering(&before, |_| false);
+    assert_eq!(counted(&word), (2, 10, 10));
+    let worse = said(Status::NonCompliant, TODAY - 1).remembering(&before, |_| false);
+    assert_eq!(counted(&worse), (0, 10, 10));
+    assert_eq!(replay(&[&before, &word], never, no_one).as_ref(), Some(&word));
+    let alone = replay(&[&before, &word], never, |it| *it == before).unwrap();
+    assert_eq!(alone.verdict, Verdict::Stated(Status::Compliant));
+    let fewer = numbers(10, 0, TODAY).remembering(&word, |_| false);
+    assert_eq!(counted(&fewer), (2, 10, 10));
+    let as_many = numbers(12, 0, TODAY).remembering(&word, |_| false);
+    assert_eq!(counted(&as_many), (12, 0, 0));
+    let failed = said(Status::NonCompliant, TODAY - 1);
+    let fine = said(Status::Compliant, TODAY).remembering(&failed, |_| false);
+    assert_eq!(fine.verdict, Verdict::Stated(Status::Compliant), "a word replaces a word");
+}
+
+#[test]
+fn numbers_heal_no_subject_that_is_known_by_name() {
+    let before = of(Extent::Named, 1, &[1, 2], TODAY - 2);
+    let fine = numbers(3, 0, TODAY - 1).remembering(&before, |_| false);
+    assert_eq!(counted(&fine), (1, 2, 2), "three are known, and two of them fail");
+    let same = numbers(1, 2, TODAY - 1).remembering(&before, |_| false);
+    assert_eq!(counted(&same), (1, 2, 2), "those that fail may be the same ones");
+    let alone = replay(&[&before, &same], never, |it| *it == before).unwrap();
+    assert_eq!(counted(&alone), (1, 2, 0));
+    let more = numbers(1, 3, TODAY - 1).remembering(&before, |_| false);
+    assert_eq!(counted(&more), (1, 3, 2));
+    let healed = of(Extent::Named, 2, &[], TODAY).remembering(&more, |_| true);
+    assert_eq!(counted(&healed), (2, 1, 1), "one was only counted");
+    let word = said(Status::Compliant, TODAY).remembering(&before, |_| false);
+    assert_eq!((counted(&word), word.failing.as_slice()), ((1, 2, 2), &[1, 2][..]));
 }

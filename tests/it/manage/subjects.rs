@@ -335,3 +335,73 @@ fn less_is_never_better() {
         }
     }
 }
+
+/// Pushes one observation of a control, as seen so many days ago.
+fn push(posture: &Posture, client: &str, days_ago: i64, observation: &Value) {
+    let at = posture.now().plus_days(-days_ago).to_string();
+    let body =
+        json!({"source": "s", "scope": "x", "observedAt": at, "observations": [observation]});
+    let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    posture.pass_s(60);
+}
+
+/// Passed, failed, and how many of those were not looked at since.
+fn counts(posture: &Posture, client: &str) -> [Value; 3] {
+    let it = read(posture, &format!("/api/clients/{client}/observations"))[0].clone();
+    ["passed", "failed", "carried"].map(|name| it[name].clone())
+}
+
+#[test]
+fn neither_a_word_nor_fewer_numbers_heal_what_was_counted_or_named() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let of = |what: &Value| {
+        let mut it = json!({"control": "ID-06"});
+        it.as_object_mut().unwrap().extend(what.as_object().unwrap().clone());
+        push(&posture, &client, 0, &it);
+        let it = control(&posture, &client, "ID-06");
+        (it["status"].as_str().unwrap().to_owned(), counts(&posture, &client))
+    };
+    let numbers =
+        |passed: u32, failed: u32, carried: u32| [json!(passed), json!(failed), json!(carried)];
+    let word = || json!({"status": "compliant"});
+    let failing = |it| ("non_compliant".to_owned(), it);
+    assert_eq!(of(&json!({"passed": 2, "failed": 10})), failing(numbers(2, 10, 0)));
+    assert_eq!(of(&word()), failing(numbers(2, 10, 10)));
+    let says = control(&posture, &client, "ID-06")["findings"].as_str().unwrap().to_owned();
+    assert!(says.contains("Failed before, and not looked at since: 10 of them."), "{says}");
+    assert_eq!(of(&json!({"passed": 11, "failed": 0})), failing(numbers(2, 10, 10)));
+    assert_eq!(resolutions(&posture), [""; 0]);
+    assert_eq!(of(&json!({"passed": 12, "failed": 0})).0, "compliant");
+    assert_eq!(resolutions(&posture), ["fixed"]);
+    let named = |outcome: &str| {
+        let all = ["a", "b"].map(|it| json!({"id": it, "outcome": outcome}));
+        json!({"subjects": all})
+    };
+    assert_eq!(of(&named("failed")).0, "non_compliant");
+    assert_eq!(of(&word()).0, "non_compliant");
+    assert_eq!(of(&json!({"passed": 20, "failed": 0})).1[1], json!(2));
+    assert_eq!(of(&named("passed")).0, "compliant");
+    of(&named("failed"));
+    assert_eq!(of(&json!({"status": "compliant", "whole": true})).0, "compliant");
+}
+
+#[test]
+fn a_few_of_many_are_met_where_seen() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let standing = || {
+        let it = control(&posture, &client, "ID-06");
+        assert_eq!(it["findings"].as_str().unwrap().matches("40 of 50").count(), 1, "{it}");
+        (it["status"].clone(), it["partialBecause"].clone(), it["score"].clone())
+    };
+    let expect = (json!("partial"), json!("unseen"), json!(50));
+    let few = || json!({"control": "ID-06", "passed": 10, "failed": 0, "of": 50});
+    push(&posture, &client, 2, &few());
+    assert_eq!(standing(), expect);
+    push(&posture, &client, 1, &json!({"control": "ID-06", "passed": 10, "failed": 0}));
+    assert_eq!(control(&posture, &client, "ID-06")["status"], "compliant");
+    push(&posture, &client, 0, &few());
+    assert_eq!(standing(), expect);
+}

@@ -487,7 +487,7 @@ fn intake(
         ..Intake::of(run, folded)
     };
     intake.import.complete = is_complete;
-    intake.extent_if_held = Extent::Named;
+    intake.extent_if_held = Some(Extent::Named);
     // A check of a host is about the host itself.
     Ok(match (format.is_about_hosts(), is_complete) {
         (true, _) => intake,

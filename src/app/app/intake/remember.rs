@@ -7,7 +7,7 @@ use crate::app::intake::run::{Intake, Remembering};
 use crate::clock::Time;
 use crate::engine::fact::{Absences, CompleteRead, Observation, ObservedThing, SourceFacts};
 use crate::engine::memory::Extent;
-use crate::engine::memory::remember::replay;
+use crate::engine::memory::remember::{of_nameless, replay};
 use crate::error::Result;
 use crate::id::ImportId;
 use crate::store::ClientSnapshot;
@@ -46,7 +46,11 @@ pub(super) fn remember(
         let mut new = it.clone();
         let is_complete = intake.import.complete && new.memory.extent == Extent::Complete;
         if is_complete && !whole.contains(new.scope.as_str()) {
-            new.memory.extent = intake.extent_if_held;
+            new.memory.extent = match intake.extent_if_held {
+                Some(extent) => extent,
+                None if names_subjects(&new) => Extent::Named,
+                None => of_nameless(new.verdict, false),
+            };
         }
         match newest.get(&it.thing()) {
             Some(before) if new.observed_at <= before.observed_at => late.push((at, new.clone())),
@@ -65,6 +69,10 @@ pub(super) fn remember(
     let silenced = newest.values().filter(is_after_read).map(|it| ObservationKey::from(*it));
     let corrected = take_late(rows, (late, silenced.collect()), reads, &mut remembering)?;
     Ok((Remembering::of(remembering), corrected))
+}
+
+fn names_subjects(it: &Observation) -> bool {
+    !it.failing.is_empty()
 }
 
 /// Observations that are not the newest of their thing: newer ones remember what they saw. And things whose newest observations

@@ -44,8 +44,8 @@ pub struct Intake {
     pub observations: Vec<Observation>,
     /// What the checks of a file came to for each subject.
     pub outcomes: SubjectOutcomes,
-    /// Of which subjects the observations of a complete run speak that is not believed.
-    pub extent_if_held: Extent,
+    /// Of which subjects the observations of a complete run speak that is not believed. `None`: each says it itself.
+    pub extent_if_held: Option<Extent>,
     pub retracted: Vec<ObservationKey>,
     pub retracted_reads: Vec<CompleteRead>,
     /// Who undoes it, and why. `None`: it is a run.
@@ -129,7 +129,7 @@ impl Intake {
             scopes: Vec::new(),
             observations: Vec::new(),
             outcomes: SubjectOutcomes::default(),
-            extent_if_held: Extent::Counted,
+            extent_if_held: None,
             retracted: Vec::new(),
             retracted_reads: Vec::new(),
             undone: None,

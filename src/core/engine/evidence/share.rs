@@ -133,6 +133,7 @@ impl<'a> Sum<'a> {
             Status::Compliant => 100,
             // Most was not looked at.
             Status::Partial if looked_at.is_below_half() => 50,
+            Status::Partial if !self.is_failing() && self.share.is_below_half() => 50,
             Status::Partial => 50 + part,
             Status::NonCompliant | Status::NotAssessed | Status::NotApplicable => part,
         }

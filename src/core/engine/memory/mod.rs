@@ -19,8 +19,37 @@ pub enum Extent {
     Complete,
     /// Of those that it names.
     Named,
-    /// It says how many pass and fail. As many as before are the same ones, and of fewer it is not known which are left out.
+    /// It says how many pass and names those that fail. As many as before are the same ones, and of fewer it is not known which
+    /// are left out.
     Counted,
+    /// It says how many pass and fail and names none. As many as before, or all that there are (`are_all`), are the same ones that
+    /// were only counted. `failed`: what it says, although some of them may be those that are known by name.
+    Numbers { failed: u32, are_all: bool },
+    /// It is a status. What was counted before stands.
+    Said(Word),
+}
+
+/// A status that is only said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Word {
+    Compliant,
+    Partial,
+    NonCompliant,
+}
+
+impl Extent {
+    /// How many it says fail, if it names none of them.
+    const fn said_to_fail(self) -> Option<u32> {
+        match self {
+            Self::Numbers { failed, .. } => Some(failed),
+            Self::All | Self::Complete | Self::Named | Self::Counted | Self::Said(_) => None,
+        }
+    }
+
+    /// It says how many there are, and that it looked at all of them.
+    const fn are_all_numbers(self) -> bool {
+        matches!(self, Self::Numbers { are_all: true, .. })
+    }
 }
 
 /// A failing subject by its name.

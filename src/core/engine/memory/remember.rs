@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::{CarriedSubject, Extent, Memory, N_NAMES_MAX, NamelessSubjects};
+use super::{CarriedSubject, Extent, Memory, N_NAMES_MAX, NamelessSubjects, Word};
 use crate::clock::Time;
 use crate::engine::fact::{
-    FINDINGS_CHARS_MAX, N_FAILING_MAX, Observation, Subject, Verdict, failing_line,
+    FINDINGS_CHARS_MAX, N_FAILING_MAX, Observation, Status, Subject, Verdict, failing_line,
 };
 
 /// A failing subject that nobody named for so long is forgotten.
@@ -36,6 +36,12 @@ impl Observation {
         if let Some(n_passed) = self.memory.n_said_to_pass {
             alone.verdict = with_passed(alone.verdict, n_passed);
         }
+        if let Some(n_failed) = self.memory.extent.said_to_fail() {
+            alone.verdict = with_failed(alone.verdict, |_| n_failed);
+        }
+        if let Extent::Said(word) = self.memory.extent {
+            alone.verdict = Verdict::Stated(status_of(word));
+        }
         let Memory { extent, names, muted, .. } = std::mem::take(&mut alone.memory);
         let names = names.into_iter().filter(|it| !is_carried(it.hash)).collect();
         let (carried, own): (Vec<u64>, _) = muted.into_iter().partition(|it| is_carried(*it));
@@ -53,8 +59,11 @@ impl Observation {
     /// `passes`: whether it names a subject as passing.
     #[must_use]
     pub fn remembering(self, before: &Self, passes: impl Fn(u64) -> bool) -> Self {
-        let (Some(new), Some(old)) = (Counts::of(self.verdict), Counts::of(before.verdict)) else {
-            return self; // A status speaks of all.
+        let Some(old) = Counts::of(before.verdict) else {
+            return self; // What was only said is replaced.
+        };
+        let Some(new) = Counts::of(self.verdict) else {
+            return self.saying(before, &old);
         };
         if !self.is_effective() {
             return self; // What was before counts as it is.
@@ -69,8 +78,11 @@ impl Observation {
             Extent::All => true,
             Extent::Complete => shrank_at.is_none(),
             Extent::Counted => n_known <= new.looked_at(),
-            Extent::Named => false,
+            Extent::Named | Extent::Numbers { .. } | Extent::Said(_) => false,
         };
+        // Those that are only counted.
+        let speaks_of_nameless =
+            n_known <= new.looked_at() || extent.are_all_numbers() && shrank_at.is_none();
         let passes = |hash: u64| extent != Extent::Counted && passes(hash);
         let ever = before.failing.iter().chain(&before.memory.healed).copied();
         let ever: BTreeSet<u64> =
@@ -81,8 +93,10 @@ impl Observation {
         }
         let is_left = |it: &u64| ever.contains(it) && !passes(*it);
         let (carried, n_cut) = before.left(is_left, &self);
-        let nameless = self.nameless(before, (&old, &new), n_known, n_cut);
-        let mut remembering = self.carry(before, carried, nameless);
+        let mut nameless = self.nameless(before, (&old, &new), speaks_of_nameless);
+        nameless.add(n_cut, before);
+        let mut remembering =
+            self.absorb(&old, before, carried.len()).carry(before, carried, nameless);
         let n_carried = u64::from(remembering.memory.n_carried());
         remembering.memory.healed = healed;
         remembering.memory.shrank_at = shrank_at;
@@ -90,10 +104,11 @@ impl Observation {
             return remembering;
         }
         remembering.memory.n_known = n_known.max(new.looked_at());
-        if extent != Extent::Named && new.looked_at() < n_known {
+        if extent != Extent::Named {
             // Those that failed may be among those that it says pass.
             let n_passed = u32::try_from(new.passed).unwrap_or(u32::MAX);
-            let n_failed = new.failed.saturating_add(n_carried);
+            let n_failed = Counts::of(remembering.verdict).map_or(0, |it| it.failed);
+            let n_known = remembering.memory.n_known;
             let can_pass = u32::try_from(n_known.saturating_sub(n_failed)).unwrap_or(u32::MAX);
             remembering.verdict = with_passed(remembering.verdict, n_passed.min(can_pass));
             remembering.memory.n_said_to_pass = Some(n_passed);
@@ -103,7 +118,8 @@ impl Observation {
 
     /// Since when a run that speaks of all subjects is not believed. `None`: it is.
     fn shrank_at(&self, before: &Self, (n_known, new): (u64, &Counts)) -> Option<Time> {
-        if self.memory.extent != Extent::Complete {
+        let extent = self.memory.extent;
+        if extent != Extent::Complete && !extent.are_all_numbers() {
             return before.memory.shrank_at;
         }
         if !shrank(n_known, new.looked_at()) {
@@ -121,7 +137,8 @@ impl Observation {
 
     /// How many subjects it looked at itself.
     fn n_looked_at(&self, counts: &Counts) -> u64 {
-        let n_failed = counts.failed.saturating_sub(self.memory.n_carried().into());
+        let n_itself = counts.failed.saturating_sub(self.memory.n_carried().into());
+        let n_failed = self.memory.extent.said_to_fail().map_or(n_itself, u64::from);
         let n_passed = self.memory.n_said_to_pass.map_or(counts.passed, u64::from);
         n_passed + n_failed + counts.unseen
     }
@@ -151,28 +168,63 @@ impl Observation {
     }
 
     /// Those that are not known one by one. Fewer subjects than before heal none of them.
+    ///
+    /// `speaks_of_them`: it looked at as many as before.
     fn nameless(
         &self,
         before: &Self,
         (old, new): (&Counts, &Counts),
-        n_known: u64,
-        n_cut: u64,
+        speaks_of_them: bool,
     ) -> NamelessSubjects {
-        let n_before = old.failed.saturating_sub(before.failing.len() as u64);
+        let n_before = before.n_nameless(old);
         let is_beyond =
             self.memory.extent == Extent::Named && before.failing.len() == N_FAILING_MAX;
-        let n_left = match (is_beyond, new.looked_at() < n_known) {
-            (true, _) => n_before,
-            (false, true) => n_before.saturating_sub(new.failed),
-            (false, false) => 0,
+        let n = match (speaks_of_them, is_beyond) {
+            (true, _) => 0,
+            (false, true) => n_before,
+            (false, false) => n_before.saturating_sub(new.failed),
         };
         let known = before.memory.nameless;
-        let are_known = n_cut == 0 && n_before <= known.n.into();
+        let are_known = n_before <= known.n.into();
         let failed_on = if are_known { known.failed_on } else { before.observed_at.day() };
-        let n_left = if self.remembers(failed_on) { n_left } else { 0 };
-        let n = n_left.saturating_add(n_cut);
-        let n = u32::try_from(n).unwrap_or(u32::MAX);
-        NamelessSubjects { n, failed_on: if n == 0 { 0 } else { failed_on } }
+        let n = if self.remembers(failed_on) { n } else { 0 };
+        NamelessSubjects::new(n, failed_on)
+    }
+
+    /// How many of its failing subjects are only counted.
+    fn n_nameless(&self, counts: &Counts) -> u64 {
+        counts.failed.saturating_sub(self.failing.len() as u64)
+    }
+
+    /// Of those that it says fail and does not name, those beyond the ones that were only counted before are taken for the ones
+    /// that are carried by name.
+    fn absorb(mut self, old: &Counts, before: &Self, n_carried: usize) -> Self {
+        if let Some(failed) = self.memory.extent.said_to_fail() {
+            let n_nameless = u32::try_from(before.n_nameless(old)).unwrap_or(u32::MAX);
+            let n_carried = u32::try_from(n_carried).unwrap_or(u32::MAX);
+            let n_same = failed.saturating_sub(n_nameless).min(n_carried);
+            self.verdict = with_failed(self.verdict, |it| it.saturating_sub(n_same));
+        }
+        self
+    }
+
+    /// Returns a status beside what was counted before, which stands unless it speaks of all.
+    fn saying(self, before: &Self, old: &Counts) -> Self {
+        let Extent::Said(word) = self.memory.extent else { return self };
+        let (carried, n_cut) = before.left(|_| true, &self);
+        let none = Counts { passed: 0, failed: 0, unseen: 0 };
+        let mut nameless = self.nameless(before, (old, &none), false);
+        nameless.add(n_cut, before);
+        if carried.is_empty() && nameless.n == 0 || !self.is_effective() {
+            return self;
+        }
+        let passed = if word == Word::NonCompliant { 0 } else { old.passed };
+        let passed = u32::try_from(passed).unwrap_or(u32::MAX);
+        let verdict = with_passed(with_failed(before.verdict, |_| 0), passed);
+        let mut saying = Self { verdict, ..self }.carry(before, carried, nameless);
+        saying.memory.n_known = before.memory.n_known.max(before.n_looked_at(old));
+        saying.memory.shrank_at = before.memory.shrank_at;
+        saying
     }
 
     fn carry(
@@ -239,6 +291,27 @@ impl Observation {
     }
 }
 
+/// Returns the extent of what says either how many pass and fail, or only a status. `are_all`: there are no more.
+#[must_use]
+pub const fn of_nameless(verdict: Verdict, are_all: bool) -> Extent {
+    let failed = match verdict {
+        Verdict::Stated(Status::Compliant) => return Extent::Said(Word::Compliant),
+        Verdict::Stated(Status::NonCompliant) => return Extent::Said(Word::NonCompliant),
+        Verdict::Stated(_) => return Extent::Said(Word::Partial),
+        Verdict::Counted { failed, .. } | Verdict::Seen { failed, .. } => failed,
+        Verdict::Gone => 0,
+    };
+    Extent::Numbers { failed, are_all }
+}
+
+const fn status_of(word: Word) -> Status {
+    match word {
+        Word::Compliant => Status::Compliant,
+        Word::Partial => Status::Partial,
+        Word::NonCompliant => Status::NonCompliant,
+    }
+}
+
 /// Returns the last of these observations of one check, source and scope with what it remembers of the others. Oldest first.
 /// What was before the first is what the first remembers.
 ///
@@ -265,6 +338,20 @@ pub fn replay(
         (before, is_first) = (worst.or(before), false);
     }
     before
+}
+
+impl NamelessSubjects {
+    fn new(n: u64, failed_on: u32) -> Self {
+        let n = u32::try_from(n).unwrap_or(u32::MAX);
+        Self { n, failed_on: if n == 0 { 0 } else { failed_on } }
+    }
+
+    /// Adds those of an observation that are too many to be known one by one any more.
+    fn add(&mut self, n_cut: u64, of: &Observation) {
+        if n_cut != 0 {
+            *self = Self::new(n_cut.saturating_add(self.n.into()), of.observed_at.day());
+        }
+    }
 }
 
 /// Returns true if so many of `n_before` subjects are missing that it is not believed at once.

@@ -7,6 +7,7 @@ use crate::engine::catalog::Control;
 use crate::engine::fact::{
     N_FAILING_MAX, Observation, Status, UNNAMED_CHECK, Verdict, subject_hash,
 };
+use crate::engine::memory::remember::of_nameless;
 use crate::engine::memory::{Extent, N_NAMES_MAX, NamedSubject};
 use crate::error::Result;
 use crate::import::CheckOutcome;
@@ -27,11 +28,13 @@ pub(super) fn tell(
         tell_subjects(to, subjects, outcomes, field)?;
     }
     let is_met = tell_how_many(to, it, field)?;
-    to.memory.extent = match (body.complete || it.whole || is_met, body.confirm_shrink) {
+    let is_named = it.subjects.is_some();
+    let is_whole = body.complete || it.whole || is_met && is_named;
+    to.memory.extent = match (is_whole, body.confirm_shrink) {
         (true, true) => Extent::All,
         (true, false) => Extent::Complete,
-        (false, _) if it.subjects.is_some() => Extent::Named,
-        (false, _) => Extent::Counted,
+        (false, _) if is_named => Extent::Named,
+        (false, _) => of_nameless(to.verdict, is_met),
     };
     Ok(())
 }
@@ -110,7 +113,9 @@ fn tell_how_many(to: &mut Observation, it: &ObservationBody, field: FieldName<'_
     let Some(unseen) = passed.checked_add(failed).and_then(|n| of.checked_sub(n)) else {
         return bad(field("of"), "must be at least the sum of passed and failed");
     };
-    to.verdict = Verdict::of_population(passed, failed, unseen);
+    if unseen != 0 {
+        to.verdict = Verdict::Seen { passed, failed, unseen };
+    }
     Ok(unseen == 0)
 }
 
