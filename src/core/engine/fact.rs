@@ -333,8 +333,10 @@ pub const FINDINGS_CHARS_MAX: usize = 1_000;
 pub const REMEDIATION_CHARS_MAX: usize = 1_000;
 /// At most this many failing subjects are named in the findings of an observation.
 pub const N_NAMED_MAX: usize = 5;
-/// Failing subjects beyond this many are counted but not linked to assets.
-pub const N_FAILING_MAX: usize = 10_000;
+/// Failing subjects of an observation beyond this many are counted, and not known one by one.
+pub const N_FAILING_MAX: usize = 50_000;
+/// As many failing subjects of a client are known one by one.
+pub const N_FAILING_OF_CLIENT_MAX: usize = 1_000_000;
 
 /// The end of the sentence in findings that counts the muted subjects.
 pub const MUTED_NOTE: &str = " failed and muted at the source.";

@@ -405,3 +405,23 @@ fn a_few_of_many_are_met_where_seen() {
     push(&posture, &client, 0, &few());
     assert_eq!(standing(), expect);
 }
+
+/// Each file has so many accounts of people. Of 25,000 the last ones are not forgotten, and each is healed by its name.
+#[test]
+fn many_thousand_failing_subjects_are_known_one_by_one() {
+    const N: usize = 25_000;
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let names: Vec<String> = (0..N).map(|it| format!("u{it:05}")).collect();
+    let run = |status: &'static str, names: &[String]| {
+        let all: Vec<Finding<'_>> =
+            names.iter().map(|it| (KEYS, status, "high", it.as_str())).collect();
+        bring(&posture, &client, "", &all);
+        let it = observation(&posture, &client);
+        (it["failed"].clone(), it["carried"].clone())
+    };
+    assert_eq!(run("FAIL", &names), (json!(N), json!(0)));
+    assert_eq!(run("PASS", &names[..N / 2]), (json!(N / 2), json!(N / 2)));
+    assert_eq!(run("PASS", &names[N / 2..]), (json!(0), json!(0)));
+    assert_eq!(resolutions(&posture), ["fixed"]);
+}

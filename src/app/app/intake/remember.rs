@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::app::intake::run::{Intake, Remembering};
 use crate::clock::Time;
-use crate::engine::fact::{Absences, CompleteRead, Observation, ObservedThing, SourceFacts};
+use crate::engine::fact::{
+    Absences, CompleteRead, N_FAILING_OF_CLIENT_MAX, Observation, ObservedThing, SourceFacts,
+};
 use crate::engine::memory::Extent;
 use crate::engine::memory::remember::{of_nameless, replay};
 use crate::error::Result;
@@ -38,12 +40,16 @@ pub(super) fn remember(
     let absences = Absences::of(&known.reads, &known.observations);
     let whole: HashSet<&str> =
         reads.iter().filter(|it| !it.is_of_accounts).map(|it| it.scope.as_str()).collect();
+    let mut n_room = N_FAILING_OF_CLIENT_MAX.saturating_sub(n_failing(intake, &known.observations));
     let (mut remembering, mut late) = (HashMap::new(), Vec::new());
     for (at, it) in intake.observations.iter().enumerate() {
-        if it.memory.extent == Extent::All {
+        let n_kept = it.failing.len().min(n_room);
+        n_room -= n_kept;
+        if it.memory.extent == Extent::All && n_kept == it.failing.len() {
             continue;
         }
         let mut new = it.clone();
+        new.failing.truncate(n_kept);
         let is_complete = intake.import.complete && new.memory.extent == Extent::Complete;
         if is_complete && !whole.contains(new.scope.as_str()) {
             new.memory.extent = match intake.extent_if_held {
@@ -69,6 +75,14 @@ pub(super) fn remember(
     let silenced = newest.values().filter(is_after_read).map(|it| ObservationKey::from(*it));
     let corrected = take_late(rows, (late, silenced.collect()), reads, &mut remembering)?;
     Ok((Remembering::of(remembering), corrected))
+}
+
+/// How many failing subjects are known one by one, but for those of what a run speaks of.
+fn n_failing(intake: &Intake, known: &[Observation]) -> usize {
+    let again: HashSet<ObservedThing<'_>> =
+        intake.observations.iter().map(Observation::thing).collect();
+    let others = known.iter().filter(|it| !again.contains(&it.thing()));
+    others.map(|it| it.failing.len()).sum()
 }
 
 fn names_subjects(it: &Observation) -> bool {

@@ -11,12 +11,14 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::store::table::{MANIFEST, META};
+use crate::store::table::{FACTS, MANIFEST, META};
 
 /// Larger records are refused when they are written.
 pub const RECORD_BYTES_MAX: usize = 256 * 1024;
+/// The same of facts: an observation has the hashes of all subjects that fail.
+const FACT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The maximum memory that decoding a record may claim. It counts sizes of types, not bytes on disk,
-/// and no record of [`RECORD_BYTES_MAX`] comes near it.
+/// and neither a record of [`RECORD_BYTES_MAX`] nor an observation comes near it.
 const DECODED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The layout and the checksum.
 const HEAD_BYTES: usize = 1 + 8;
@@ -47,15 +49,17 @@ impl Broken {
 }
 
 /// # Errors
-/// `TooLarge` beyond [`RECORD_BYTES_MAX`].
+/// `TooLarge` beyond [`RECORD_BYTES_MAX`], or [`FACT_BYTES_MAX`] of facts.
 pub(in crate::store) fn seal(table: &str, key: &[u8], record: &impl Encode) -> Result<Vec<u8>> {
     let layout = layout_of(table);
     let mut bytes = vec![layout.number(); HEAD_BYTES];
     bincode::encode_into_std_write(record, &mut bytes, config::standard())
         .map_err(Error::internal)?;
-    if RECORD_BYTES_MAX < bytes.len() {
+    let is_of_facts = table.rsplit_once('/').is_some_and(|it| it.1 == FACTS.noun());
+    let max = if is_of_facts { FACT_BYTES_MAX } else { RECORD_BYTES_MAX };
+    if max < bytes.len() {
         return Err(Error::too_large(format!(
-            "a record of {} bytes is too large to store; the maximum is {RECORD_BYTES_MAX} bytes",
+            "a record of {} bytes is too large to store; the maximum is {max} bytes",
             bytes.len()
         )));
     }
