@@ -16,7 +16,8 @@ use posture::engine::fact::{Observation, Subject, Verdict};
 use posture::engine::memory::Memory;
 use posture::engine::severity::Severity;
 use posture::id::{ClientId, ImportId};
-use posture::import::fold::{Folded, SubjectOutcomes};
+use posture::import::fold::Folded;
+use posture::import::fold::outcome::SubjectOutcomes;
 use posture::store::global::client::Client;
 use posture::store::{ClientSnapshot, Store, StoreOptions};
 

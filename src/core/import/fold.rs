@@ -1,9 +1,9 @@
 //! Folds the records of one file into the observations and assets to store.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+pub mod outcome;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory;
 use super::ration::refuse_beyond;
@@ -17,11 +17,12 @@ use crate::engine::fact::{
     FINDINGS_CHARS_MAX, N_FAILING_MAX, N_NAMED_MAX, Observation, Subject, Verdict,
 };
 use crate::engine::identity::leaver::Leaver;
-use crate::engine::memory::{Memory, N_NAMES_MAX, NamedSubject};
+use crate::engine::memory::{Memory, N_NAMES_MAX, N_PASSING_MAX, NamedSubject};
 use crate::engine::severity::Severity;
 use crate::engine::vulnerability::SystemScan;
 use crate::error::Result;
 use crate::id::ImportId;
+use outcome::SubjectOutcomes;
 
 /// A file with more records is refused.
 pub const N_RECORDS_MAX: u64 = 1_000_000;
@@ -107,40 +108,6 @@ pub struct Folded {
     pub file_observed_at: Option<Time>,
 }
 
-/// What the checks of a file came to for each subject.
-#[derive(Clone, Debug, Default)]
-pub struct SubjectOutcomes {
-    /// [`hash`](Self::hash) -> outcome. Hashes, so that a large file fits into memory.
-    by_hash: HashMap<u64, CheckOutcome>,
-}
-
-impl SubjectOutcomes {
-    /// The key of a check in a scope.
-    fn group(scope: &str, tool: &str, check: &str) -> u64 {
-        [scope, tool, check].into_iter().fold(0, |seed, it| xxh3_64_with_seed(it.as_bytes(), seed))
-    }
-
-    fn hash(group: u64, subject: u64) -> u64 {
-        xxh3_64_with_seed(&subject.to_le_bytes(), group)
-    }
-
-    fn key(of: &Observation, subject: u64) -> u64 {
-        let (Subject::Check { tool: name } | Subject::Control(name)) = &of.subject;
-        Self::hash(Self::group(&of.scope, name, &of.check), subject)
-    }
-
-    /// Returns whether a subject was seen passing a check.
-    #[must_use]
-    pub fn passes(&self, of: &Observation, subject: u64) -> bool {
-        self.by_hash.get(&Self::key(of, subject)) == Some(&CheckOutcome::Pass)
-    }
-
-    /// Notes what a check came to for a subject. Returns false if it was noted before.
-    pub fn note(&mut self, of: &Observation, subject: u64, outcome: CheckOutcome) -> bool {
-        self.by_hash.insert(Self::key(of, subject), outcome).is_none()
-    }
-}
-
 /// Takes records in any order.
 #[derive(Debug)]
 pub struct Fold {
@@ -170,6 +137,7 @@ struct CheckGroup {
     passed: u32,
     failed: u32,
     accepted: u32,
+    passing: Vec<u64>,
     failing: Vec<u64>,
     /// Those of `failing` that are muted.
     muted: BTreeSet<u64>,
@@ -305,16 +273,7 @@ impl Fold {
         self.note_time(observed_at, check.observed_at);
         let tool = check.tool.unwrap_or(self.origin.tool);
         let group = SubjectOutcomes::group(&check.scope, tool, &check.check);
-        let hash = SubjectOutcomes::hash(group, check.subject.hash());
-        if check.subject.region.is_some() {
-            // Earlier releases know it without the region. Those that it is in now answer for it.
-            let anywhere = SubjectOutcomes::hash(group, fact::subject_hash(&check.subject.id));
-            self.outcomes.by_hash.entry(anywhere).or_insert(CheckOutcome::Pass);
-        }
-        let before = self.outcomes.by_hash.get(&hash).copied();
-        if before < Some(check.outcome) {
-            self.outcomes.by_hash.insert(hash, check.outcome);
-        }
+        let before = self.outcomes.worsen(group, &check.subject, check.outcome);
         let n_names_max =
             if self.n_names < N_NAMES_OF_FILE_MAX { N_NAMES_MAX } else { N_NAMED_MAX };
         let (severity, title) = (check.severity, check.title);
@@ -323,7 +282,7 @@ impl Fold {
         group.severity = group.severity.max(check.severity);
         group.remediation = group.remediation.take().or(check.remediation);
         group.observed_at = group.observed_at.max(observed_at);
-        if before < Some(check.outcome) {
+        if let Ok(before) = before {
             let is_named =
                 group.count(before, check.outcome, check.subject, check.detail, n_names_max);
             self.n_names += usize::from(is_named);
@@ -385,6 +344,7 @@ impl CheckGroup {
             passed: 0,
             failed: 0,
             accepted: 0,
+            passing: Vec::new(),
             failing: Vec::new(),
             muted: BTreeSet::new(),
             names: Vec::new(),
@@ -414,10 +374,11 @@ impl CheckGroup {
             *self.counter(before) -= 1;
         }
         *self.counter(outcome) += 1;
+        let hash = subject.hash();
         if outcome == CheckOutcome::Pass {
+            self.passing.push(hash);
             return false;
         }
-        let hash = subject.hash();
         let is_new = before < Some(CheckOutcome::Accepted);
         if is_new {
             self.failing.push(hash);
@@ -444,6 +405,10 @@ impl CheckGroup {
     ) -> Observation {
         let otherwise = origin.observed.otherwise();
         self.failing.sort_unstable();
+        // Of several rows about one subject the worst counts.
+        self.passing.retain(|it| self.failing.binary_search(it).is_err());
+        self.passing.truncate(N_PASSING_MAX);
+        self.passing.sort_unstable();
         self.failing.truncate(N_FAILING_MAX);
         Observation {
             subject: Subject::Check { tool: tool.to_owned() },
@@ -464,6 +429,7 @@ impl CheckGroup {
             memory: Memory {
                 names: self.names,
                 muted: self.muted.into_iter().take(N_FAILING_MAX).collect(),
+                healed: self.passing,
                 ..Memory::default()
             },
             facets: Vec::new(),

@@ -13,7 +13,8 @@ use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::error::Result;
 use crate::id::ImportId;
-use crate::import::fold::{Folded, SubjectOutcomes};
+use crate::import::fold::Folded;
+use crate::import::fold::outcome::SubjectOutcomes;
 
 /// Which tool reports which controls of a client. Indices into the catalog.
 #[derive(Debug)]

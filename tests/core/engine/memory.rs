@@ -5,6 +5,9 @@ use posture_core::engine::fact::{Observation, Status, Verdict};
 use posture_core::engine::memory::remember::{of_nameless, replay};
 use posture_core::engine::memory::{Extent, Memory, NamedSubject};
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+
 use super::world::{Placed, TODAY, day, seen};
 
 fn of(extent: Extent, passed: u32, failing: &[u64], at: i64) -> Observation {
@@ -219,4 +222,41 @@ fn numbers_heal_no_subject_that_is_known_by_name() {
     assert_eq!(counted(&healed), (2, 1, 1), "one was only counted");
     let word = said(Status::Compliant, TODAY).remembering(&before, |_| false);
     assert_eq!((counted(&word), word.failing.as_slice()), ((1, 2, 2), &[1, 2][..]));
+}
+
+/// What a run says of each of eight subjects: it passes, it fails, or nothing.
+fn narrow(outcomes: &[u8], at: i64) -> Observation {
+    let which = |outcome: u8| {
+        let all = (1_u64..).zip(outcomes).filter(move |it| *it.1 == outcome);
+        all.map(|it| it.0).collect::<Vec<_>>()
+    };
+    let (passing, failing) = (which(1), which(2));
+    let mut it = of(Extent::Named, u32::try_from(passing.len()).unwrap(), &failing, at);
+    it.memory.healed = passing;
+    it
+}
+
+proptest! {
+    /// A log has all runs in order, in whatever order they came.
+    #[test]
+    fn a_subject_is_what_the_newest_run_says_that_names_it(
+        runs in vec(vec(0_u8..3, 8), 1..6),
+    ) {
+        let runs = (TODAY..).zip(&runs).map(|(at, it)| narrow(it, at));
+        let runs: Vec<Observation> = runs.filter(Observation::is_effective).collect();
+        let says = |it: &Observation, subject: u64| {
+            let fails = it.failing.binary_search(&subject).is_ok();
+            (fails || it.memory.healed.binary_search(&subject).is_ok()).then_some(fails)
+        };
+        let fails = |it: &u64| runs.iter().rev().find_map(|run| says(run, *it)) == Some(true);
+        let expect: Vec<u64> = (1..=8).filter(fails).collect();
+        let last = replay(&runs.iter().collect::<Vec<_>>(), never, no_one);
+        let failing = last.as_ref().map(|it| it.failing.clone());
+        prop_assert_eq!(failing.unwrap_or_default(), expect);
+        let in_order = runs.iter().cloned().reduce(|before, it| {
+            let passing = it.memory.healed.clone();
+            it.remembering(&before, |subject| passing.binary_search(&subject).is_ok())
+        });
+        prop_assert_eq!(in_order, last);
+    }
 }

@@ -406,6 +406,23 @@ fn a_few_of_many_are_met_where_seen() {
     assert_eq!(standing(), expect);
 }
 
+/// Whichever run comes first, what counts is what was seen last.
+#[test]
+fn an_older_run_that_comes_late_fails_nothing_that_passed_since() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let subjects = |all: &[(&str, &str)]| {
+        let one = |it: &(&str, &str)| json!({"id": it.0, "outcome": it.1});
+        json!({"control": "ID-06", "subjects": all.iter().map(one).collect::<Vec<_>>()})
+    };
+    push(&posture, &client, 1, &subjects(&[("ann", "passed"), ("bob", "failed")]));
+    push(&posture, &client, 2, &subjects(&[("ann", "failed"), ("cy", "failed")]));
+    assert_eq!(counts(&posture, &client), [json!(1), json!(2), json!(1)], "bob, and cy");
+    push(&posture, &client, 3, &subjects(&[("cy", "passed"), ("dee", "failed")]));
+    push(&posture, &client, 0, &subjects(&[("bob", "passed"), ("cy", "passed")]));
+    assert_eq!(counts(&posture, &client), [json!(2), json!(1), json!(1)], "dee");
+}
+
 /// Each file has so many accounts of people. Of 25,000 the last ones are not forgotten, and each is healed by its name.
 #[test]
 fn many_thousand_failing_subjects_are_known_one_by_one() {

@@ -15,7 +15,8 @@ use crate::engine::fact::{N_FAILING_MAX, Observation, Subject, subject_hash};
 use crate::engine::memory::{Extent, Memory, NamedSubject};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
-use crate::import::fold::{Folded, SubjectOutcomes};
+use crate::import::fold::Folded;
+use crate::import::fold::outcome::SubjectOutcomes;
 use crate::store::per_client::roster::ListKind;
 
 /// What the catalog calls all tools that are read by a mapping.

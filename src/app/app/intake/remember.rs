@@ -86,7 +86,7 @@ fn n_failing(intake: &Intake, known: &[Observation]) -> usize {
 }
 
 fn names_subjects(it: &Observation) -> bool {
-    !it.failing.is_empty()
+    !it.failing.is_empty() || !it.memory.healed.is_empty()
 }
 
 /// Observations that are not the newest of their thing: newer ones remember what they saw. And things whose newest observations

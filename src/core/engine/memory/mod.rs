@@ -9,6 +9,9 @@ use crate::clock::Time;
 /// How many failing subjects of an observation are kept by name.
 pub const N_NAMES_MAX: usize = 200;
 
+/// How many passing subjects of an observation are kept, in case that an older one comes later.
+pub const N_PASSING_MAX: usize = 10_000;
+
 /// Of which subjects an observation speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub enum Extent {
@@ -80,7 +83,8 @@ pub struct Memory {
     pub carried: Vec<CarriedSubject>,
     /// Those that only earlier observations saw and that are only counted.
     pub nameless: NamelessSubjects,
-    /// Subjects that failed before and that it saw passing, sorted.
+    /// Subjects that it saw passing, sorted: the first [`N_PASSING_MAX`], and all that failed before. An observation that comes
+    /// later and is older may have seen them failing.
     pub healed: Vec<u64>,
     /// How many subjects there are, as far as is known, where it looked at fewer while some failed before.
     pub n_known: u64,

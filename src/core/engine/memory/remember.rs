@@ -42,12 +42,12 @@ impl Observation {
         if let Extent::Said(word) = self.memory.extent {
             alone.verdict = Verdict::Stated(status_of(word));
         }
-        let Memory { extent, names, muted, .. } = std::mem::take(&mut alone.memory);
+        let Memory { extent, names, muted, healed, .. } = std::mem::take(&mut alone.memory);
         let names = names.into_iter().filter(|it| !is_carried(it.hash)).collect();
         let (carried, own): (Vec<u64>, _) = muted.into_iter().partition(|it| is_carried(*it));
         let n_carried_muted = u32::try_from(carried.len()).unwrap_or(u32::MAX);
         alone.accepted = self.accepted.saturating_sub(n_carried_muted);
-        alone.memory = Memory { extent, names, muted: own, ..Memory::default() };
+        alone.memory = Memory { extent, names, muted: own, healed, ..Memory::default() };
         if n_carried != 0 {
             alone.findings = alone.findings_with_line(self.names_itself_failing());
         }
@@ -87,7 +87,7 @@ impl Observation {
         let ever = before.failing.iter().chain(&before.memory.healed).copied();
         let ever: BTreeSet<u64> =
             ever.filter(|it| self.failing.binary_search(it).is_err()).collect();
-        let healed = ever.iter().copied().filter(|it| passes(*it)).take(N_FAILING_MAX).collect();
+        let healed = self.passing(ever.iter().copied().filter(|it| passes(*it)));
         if speaks_of_all {
             return Self { memory: Memory { healed, ..self.memory.clone() }, ..self };
         }
@@ -225,6 +225,15 @@ impl Observation {
         saying.memory.n_known = before.memory.n_known.max(before.n_looked_at(old));
         saying.memory.shrank_at = before.memory.shrank_at;
         saying
+    }
+
+    /// The subjects that it saw passing, with these.
+    fn passing(&self, more: impl Iterator<Item = u64>) -> Vec<u64> {
+        let mut all: Vec<u64> = self.memory.healed.iter().copied().chain(more).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.truncate(N_FAILING_MAX);
+        all
     }
 
     fn carry(

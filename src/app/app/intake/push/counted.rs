@@ -8,10 +8,10 @@ use crate::engine::fact::{
     N_FAILING_MAX, Observation, Status, UNNAMED_CHECK, Verdict, subject_hash,
 };
 use crate::engine::memory::remember::of_nameless;
-use crate::engine::memory::{Extent, N_NAMES_MAX, NamedSubject};
+use crate::engine::memory::{Extent, N_NAMES_MAX, N_PASSING_MAX, NamedSubject};
 use crate::error::Result;
 use crate::import::CheckOutcome;
-use crate::import::fold::SubjectOutcomes;
+use crate::import::fold::outcome::SubjectOutcomes;
 
 type FieldName<'a> = &'a dyn Fn(&str) -> String;
 
@@ -84,6 +84,7 @@ fn tell_subjects(
         }
         if outcome == CheckOutcome::Pass {
             passed += 1;
+            to.memory.healed.push(hash);
             continue;
         }
         failed += 1;
@@ -100,6 +101,8 @@ fn tell_subjects(
     to.failing.truncate(N_FAILING_MAX);
     to.memory.muted.sort_unstable();
     to.memory.muted.truncate(N_FAILING_MAX);
+    to.memory.healed.truncate(N_PASSING_MAX);
+    to.memory.healed.sort_unstable();
     to.verdict = Verdict::Counted { passed, failed };
     Ok(())
 }

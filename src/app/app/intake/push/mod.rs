@@ -33,7 +33,8 @@ use crate::engine::memory::Memory;
 use crate::engine::severity::Severity;
 use crate::error::{Detail, Error, Result};
 use crate::id::{ClientId, ImportId};
-use crate::import::fold::{Folded, SubjectOutcomes};
+use crate::import::fold::Folded;
+use crate::import::fold::outcome::SubjectOutcomes;
 use crate::store::ClientStore;
 use crate::store::per_client::import::{Dating, ImportAge};
 
