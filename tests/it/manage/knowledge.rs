@@ -182,3 +182,32 @@ fn no_alarm_about_an_account_is_open_while_its_control_is_compliant() {
     }
     assert!(30 < n_open && 30 < n_compliant, "{n_open} alarms, {n_compliant} controls");
 }
+
+/// A list that was held because of one before it is judged as if that had never been.
+#[test]
+fn a_list_that_was_held_is_believed_once_the_one_before_it_is_undone() {
+    let posture = Posture::start();
+    let send = |client: &str, days_ago: i64, all: &Value| {
+        let at = posture.now().plus_days(-days_ago).to_string();
+        let body = json!({
+            "source": "s", "scope": "x", "complete": true, "observedAt": at, "identities": all,
+        });
+        let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        posture.pass_s(60);
+        answer.json()["data"]["importId"].as_str().unwrap().to_owned()
+    };
+    let both = |client: &str| ["ID-02", "ID-03"].map(|it| standing(&posture, client, it));
+    let ann = || json!([account("ann", true, Some(true))]);
+    let [client, other] = ["A", "B"].map(|it| posture.client(it));
+    let wrong = send(&client, 2, &accounts(12, Some(true)));
+    send(&client, 1, &ann());
+    super::undo(&posture, &client, &wrong);
+    send(&other, 1, &ann());
+    assert_eq!(both(&client), both(&other));
+    assert_eq!(both(&client)[0].0, "compliant");
+    let count = |client: &str| {
+        read(&posture, &format!("/api/clients/{client}/accounts")).as_array().unwrap().len()
+    };
+    assert_eq!(count(&client), 1);
+}

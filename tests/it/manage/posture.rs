@@ -4,7 +4,7 @@ use posture::engine::severity::Severity;
 use serde_json::{Value, json};
 
 use super::estate::say_all;
-use super::{Finding, GOOD, MIXED, import, patched, read};
+use super::{Finding, GOOD, MIXED, import, patched, read, undo};
 use crate::harness::{Posture, catalog};
 
 fn explained(posture: &Posture, client: &str) -> Value {
@@ -137,6 +137,18 @@ fn the_expected_loss_follows_the_size_and_what_fails_but_no_acceptance() {
     assert_eq!(expected_loss(&posture, &client), [Some(17_640), Some(17_640), Some(0)]);
     patched(&posture, &path, &json!({"employeeCount": null}));
     assert_eq!(expected_loss(&posture, &client), [None; 3]);
+}
+
+#[test]
+fn no_loss_is_expected_of_a_client_of_which_nothing_was_seen() {
+    let posture = Posture::start();
+    let client = posture.client_with(&json!({"name": "A", "employeeCount": 100}));
+    let before = expected_loss(&posture, &client);
+    let imported = import(&posture, &client, "", MIXED);
+    assert_ne!(expected_loss(&posture, &client), before);
+    undo(&posture, &client, imported["import"]["id"].as_str().unwrap());
+    assert_eq!(expected_loss(&posture, &client), [None; 3]);
+    assert_eq!(before, [None; 3]);
 }
 
 #[test]

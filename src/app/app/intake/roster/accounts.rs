@@ -6,7 +6,7 @@ use super::lists_plan::{ConditionChange, ListsPlan};
 use crate::app::event::account::{self, AccountOrigin};
 use crate::app::event::envelope::NewEvent;
 use crate::app::intake::derived::{self, Reach};
-use crate::app::intake::list::{AccountJudge, Lists};
+use crate::app::intake::list::{AccountJudge, Lists, Shrinking};
 use crate::app::intake::shrink::{ReadKind, judge as judge_read};
 use crate::clock::Time;
 use crate::engine::fact::{CompleteRead, DERIVED_CHECK, Observation, Subject};
@@ -196,6 +196,7 @@ pub(super) fn undo(
     let before = read_all(rows, place, &marks)?;
     let mut after = before.clone();
     after.remove(index);
+    let held = judge_held(plan, rows.find_reads(roster(place))?, place, &mut after);
     let replays = (Replay::of(&before, place, judge)?, Replay::of(&after, place, judge)?);
     restate(plan, rows, place, replays, None, judge)?;
     plan.corrected.removed.retain(|it| it.import != import); // Undoing retracts them.
@@ -203,12 +204,34 @@ pub(super) fn undo(
     let accepted = after.iter().rfind(|it| it.is_complete);
     match (accepted, after.last()) {
         (Some(accepted), Some(newest)) => {
-            let reads = Reads { at: newest.mark.at, ..reads_of(accepted) };
+            let reads = Reads { at: newest.mark.at, held, ..reads_of(accepted) };
             plan.reads.push((ListKind::Identities, reads));
         }
         _ => plan.forgotten_reads.push((scope.to_owned(), ListKind::Identities)),
     }
     Ok(true)
+}
+
+/// Judges a newest list that was held again, as others are before it. Returns how many accounts it has if it is still held.
+fn judge_held(
+    plan: &mut ListsPlan,
+    stored: Option<Reads>,
+    place: (&str, &str),
+    lists: &mut [AccountList],
+) -> Option<u32> {
+    let reads = stored.filter(|it| it.held.is_some())?;
+    let (newest, earlier) = lists.split_last_mut().filter(|it| it.0.mark.at == reads.at)?;
+    let before = earlier.iter().rfind(|it| it.is_complete).map(reads_of);
+    let shrinking = Shrinking::DoubtedIfEmpty;
+    let complete = Lists { at: reads.at, complete: true, shrinking, ..Lists::default() };
+    let (kind, _) = judge_read(before, newest.accounts.len(), &complete);
+    if !kind.means_gone() {
+        return reads.held;
+    }
+    newest.is_complete = true;
+    accept(plan, place, newest);
+    plan.kept_lists.push(newest.clone());
+    None
 }
 
 fn roster<'a>((source, scope): (&'a str, &'a str)) -> Roster<'a> {

@@ -223,15 +223,17 @@ impl App {
         for it in risks.iter_mut().chain(&mut accepted.items).chain(&mut muted.items) {
             it.risk.title = wording::risk(language, &report.catalog, &it.risk);
         }
+        let score = rows.find_score()?.map(|it| it.score);
+        let loss = rows.find_expected_loss()?.filter(|_| score.is_some());
         Ok(Standing {
             client,
             now,
             zone,
-            score: rows.find_score()?.map(|it| it.score),
+            score,
             coverage: coverage(&report.catalog, &report.controls),
             days,
             rules_changed_at: rules.iter().map(|it| it.at).collect(),
-            loss: rows.find_expected_loss()?,
+            loss,
             risks,
             n_risks,
             accepted,

@@ -151,14 +151,16 @@ impl PostureView {
         let titled = outcomes.into_iter().zip(&catalog.controls);
         let contradictions = rows.list_contradictions()?;
         let cmmc = rows.framework_outcome(catalog.get_framework(FrameworkId::CmmcL2)?)?;
+        let score = rows.find_score()?;
+        let loss = rows.find_expected_loss()?.filter(|_| score.is_some());
         Ok(Self {
-            score: rows.find_score()?.map(SecurityScoreView::of).into(),
+            score: score.map(SecurityScoreView::of).into(),
             coverage,
             provisional: coverage < COVERAGE_MIN,
             sprs: cmmc.summary.sprs.into(),
             questions: questions.iter().map(|it| QuestionView::of(it, &catalog)).collect(),
             unseen: rows.estate()?.unseen.into_iter().map(UnseenView::of).collect(),
-            expected_loss: rows.find_expected_loss()?.map(ExpectedLossView::of).into(),
+            expected_loss: loss.map(ExpectedLossView::of).into(),
             controls: titled
                 .map(|(it, control)| ControlResultView::of(it, &control.title))
                 .collect(),
