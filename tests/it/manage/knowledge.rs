@@ -211,3 +211,20 @@ fn a_list_that_was_held_is_believed_once_the_one_before_it_is_undone() {
     };
     assert_eq!(count(&client), 1);
 }
+
+#[test]
+fn no_alarm_is_raised_for_guests_of_whom_the_control_does_not_speak() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let list = |mfa: bool| {
+        let mut guest = account("guest", false, Some(mfa));
+        guest["userType"] = json!("guest");
+        json!([guest, account("ann", false, Some(true))])
+    };
+    push(&posture, &client, ("alpha", true), 1, &list(true));
+    push(&posture, &client, ("alpha", true), 0, &list(false));
+    assert_eq!(standing(&posture, &client, "ID-02").0, "compliant");
+    let open = read(&posture, &format!("/api/conditions?clientId={client}"));
+    let open: Vec<&Value> = open.as_array().unwrap().iter().map(|it| &it["type"]).collect();
+    assert!(!open.contains(&&json!("mfa_disabled")), "{open:?}");
+}

@@ -209,6 +209,10 @@ pub fn account_changes(
     };
     let mut changes = Vec::new();
     match (before.and_then(|it| it.mfa), after.mfa) {
+        // The control is not about guests.
+        _ if after.user_type == UserType::Guest => {
+            changes.push(change(AccountCondition::MfaDisabled, Transition::Close));
+        }
         (Some(true), Some(false)) => {
             changes.push(change(AccountCondition::MfaDisabled, Transition::Open));
         }
