@@ -30,8 +30,17 @@ fn any_result() -> impl Strategy<Value = Value> {
     prop_oneof![
         2 => select(statuses).prop_map(|it| json!({"status": it})),
         2 => (0..3u32, 0..3u32).prop_map(|(passed, failed)| json!({"passed": passed, "failed": failed})),
+        1 => (1..3u32, 0..4u32).prop_map(|(n, more)| json!({"passed": n, "failed": 0, "of": n + more})),
+        2 => vec(select(vec!["passed", "failed", ""]), 2).prop_map(|all| subjects(&all)),
         1 => Just(Value::Null),
     ]
+}
+
+/// Empty: it is not looked at.
+fn subjects(outcomes: &[&str]) -> Value {
+    let all = ["one", "two"].into_iter().zip(outcomes).filter(|it| !it.1.is_empty());
+    let all: Value = all.map(|(id, it)| json!({"id": id, "outcome": it})).collect();
+    json!({ "subjects": all })
 }
 
 /// Null: the account is not listed.
