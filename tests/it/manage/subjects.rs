@@ -441,4 +441,8 @@ fn many_thousand_failing_subjects_are_known_one_by_one() {
     assert_eq!(run("PASS", &names[..N / 2]), (json!(N / 2), json!(N / 2)));
     assert_eq!(run("PASS", &names[N / 2..]), (json!(0), json!(0)));
     assert_eq!(resolutions(&posture), ["fixed"]);
+    for it in read(&posture, &format!("/api/clients/{client}/imports")).as_array().unwrap() {
+        undo(&posture, &client, it["id"].as_str().unwrap());
+    }
+    assert_eq!(read(&posture, &format!("/api/clients/{client}/observations")), json!([]));
 }

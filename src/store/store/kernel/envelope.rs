@@ -11,12 +11,12 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::store::table::{FACTS, MANIFEST, META};
+use crate::store::table::{FACT_OBSERVATION, FACT_PAST, FACT_UNDONE, FACTS, MANIFEST, META};
 
 /// Larger records are refused when they are written.
 pub const RECORD_BYTES_MAX: usize = 256 * 1024;
-/// The same of facts: an observation has the hashes of all subjects that fail.
-const FACT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The same of observations, which have the hashes of all subjects that fail.
+const OBSERVATION_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The maximum memory that decoding a record may claim. It counts sizes of types, not bytes on disk,
 /// and neither a record of [`RECORD_BYTES_MAX`] nor an observation comes near it.
 const DECODED_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -49,14 +49,13 @@ impl Broken {
 }
 
 /// # Errors
-/// `TooLarge` beyond [`RECORD_BYTES_MAX`], or [`FACT_BYTES_MAX`] of facts.
+/// `TooLarge` beyond [`RECORD_BYTES_MAX`], or [`OBSERVATION_BYTES_MAX`] of observations.
 pub(in crate::store) fn seal(table: &str, key: &[u8], record: &impl Encode) -> Result<Vec<u8>> {
     let layout = layout_of(table);
     let mut bytes = vec![layout.number(); HEAD_BYTES];
     bincode::encode_into_std_write(record, &mut bytes, config::standard())
         .map_err(Error::internal)?;
-    let is_of_facts = table.rsplit_once('/').is_some_and(|it| it.1 == FACTS.noun());
-    let max = if is_of_facts { FACT_BYTES_MAX } else { RECORD_BYTES_MAX };
+    let max = if is_observation(table, key) { OBSERVATION_BYTES_MAX } else { RECORD_BYTES_MAX };
     if max < bytes.len() {
         return Err(Error::too_large(format!(
             "a record of {} bytes is too large to store; the maximum is {max} bytes",
@@ -66,6 +65,12 @@ pub(in crate::store) fn seal(table: &str, key: &[u8], record: &impl Encode) -> R
     let sum = checksum(layout, (table, key), &bytes[HEAD_BYTES..]);
     bytes[1..HEAD_BYTES].copy_from_slice(&sum.to_le_bytes());
     Ok(bytes)
+}
+
+fn is_observation(table: &str, key: &[u8]) -> bool {
+    let is_of_facts = table.rsplit_once('/').is_some_and(|it| it.1 == FACTS.noun());
+    let kinds = [FACT_OBSERVATION, FACT_PAST, FACT_UNDONE];
+    is_of_facts && key.first().is_some_and(|it| kinds.contains(it))
 }
 
 /// In which layout records of a table are written. Every release has to read whose database a file is.
