@@ -4,9 +4,7 @@ use bincode::{Decode, Encode};
 
 use super::evidence::current::EvidenceClaim;
 use super::evidence::estate::Estate;
-use super::evidence::stated::is_said;
 use super::fact::{Attestation, Profile, RowDecision, Status, UNUSED_DAYS, Usage};
-use super::finding;
 use super::framework::FrameworkId;
 use super::horizon::Horizon;
 use crate::clock::Time;
@@ -119,7 +117,7 @@ impl Sighting {
 /// What was seen failing of a control that a person put out of scope, or says is met whatever is observed.
 #[derive(Debug)]
 pub(super) struct Hidden<'a> {
-    by: &'a Attestation,
+    pub(super) by: &'a Attestation,
     pub(super) failing: Vec<EvidenceClaim<'a>>,
 }
 
@@ -134,13 +132,6 @@ impl<'a> Hidden<'a> {
         let claims = claims.iter().filter(|_| is_good);
         let failing: Vec<_> = claims.filter(|it| is_failing_after(it, by.at)).copied().collect();
         (!failing.is_empty()).then_some(Self { by, failing })
-    }
-
-    /// Says what fails all the same.
-    pub(super) fn says(&self) -> String {
-        let n: u64 = self.failing.iter().map(|it| it.result.failed).sum();
-        let (by, places) = (&self.by.by, finding::places(&self.failing));
-        format!(" {n} fail all the same ({places}), which {by} overrides.")
     }
 
     pub(super) fn contradiction(&self, code: &str) -> Contradiction {
@@ -163,10 +154,10 @@ impl<'a> Hidden<'a> {
     }
 }
 
-/// Returns true if a source saw it fail, and that was not out of date when the decision was made. Time alone ends no contradiction: what failed
-/// fails until it was seen to pass.
+/// Returns true if a source saw it fail, and that was not out of date when the decision was made. Time alone ends no
+/// contradiction: what failed fails until it was seen to pass.
 fn is_failing_after(claim: &EvidenceClaim<'_>, decided_at: Time) -> bool {
-    claim.result.is_failing() && decided_at < claim.until && !is_said(claim.current.worst)
+    claim.result.is_failing() && decided_at < claim.until && !claim.current.worst.is_said()
 }
 
 /// The code of a control, and what was seen failing of it.

@@ -179,7 +179,7 @@ impl<'a> ControlEvidence<'a, '_> {
             || self.is_meant_so(n_intended, &outcome)
             || overruled.is_some() && !outcome.is_failing();
         outcome.findings = subject::with_decided(outcome.findings, n_intended, self.n_accepted());
-        outcome.findings.iter_mut().zip(&overruled).for_each(|(text, it)| *text += &it.says());
+        outcome.findings = finding::with_overruled(outcome.findings, overruled.as_ref());
         let is_fixed = !outcome.is_failing() && !is_overridden && self.is_fixed(ruling);
         let last_evidence_at = self.last_at(|_| true);
         let last_told_at = self.last_at(|it| ruling == Ruling::Observed || !it.is_thin());

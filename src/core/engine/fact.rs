@@ -217,6 +217,9 @@ read_by_layout!(Observation {
 } and then { memory, facets, platform });
 
 impl Observation {
+    /// Stands for the run that it came with if a person says so. No run has this id.
+    pub const SAID: ImportId = ImportId::from_bytes([0; 16]);
+
     /// Returns false if it says nothing about a control.
     #[must_use]
     pub fn is_effective(&self) -> bool {
@@ -238,6 +241,12 @@ impl Observation {
             memory: Memory::default(),
             ..self.clone()
         }
+    }
+
+    /// Returns true if a person says so, and no source.
+    #[must_use]
+    pub fn is_said(&self) -> bool {
+        self.import == Self::SAID
     }
 
     /// Returns true if it was derived from a list of accounts. Only lists of accounts replace it, and not the source's

@@ -6,6 +6,7 @@ use std::fmt::{self, Write};
 
 use self::place::Places;
 use super::catalog::Control;
+use super::contradiction::Hidden;
 use super::evidence::current::EvidenceClaim;
 use super::evidence::share::{ShareCounts, Sum};
 use super::evidence::stated::StatedPart;
@@ -89,6 +90,14 @@ pub(super) fn over_observations(attestation: &Attestation, seen: &Sum<'_>) -> St
         write_observed(&mut text, seen);
     }
     text
+}
+
+/// Adds what fails all the same of a part for which somebody answers.
+pub(super) fn with_overruled(text: Option<String>, it: Option<&Hidden<'_>>) -> Option<String> {
+    let Some(it) = it else { return text };
+    let n: u64 = it.failing.iter().map(|it| it.result.failed).sum();
+    let (places, by) = (Places(&it.failing), &it.by.by);
+    text.map(|text| format!("{text} {n} fail all the same ({places}), which {by} overrides."))
 }
 
 /// Describes an attestation that no longer counts.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
 use super::current::EvidenceClaim;
-use super::estate::{Estate, NETWORK, Place, is_cloud};
+use super::estate::Estate;
 use super::fraction::Share;
+use super::sight::{NETWORK, Place, is_cloud};
 use super::stated::BareParts;
 use crate::engine::catalog::Control;
 use crate::engine::catalog::facet::{Facet, FacetSet, Population};

@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use bincode::{Decode, Encode};
 
 use super::current::{CheckResult, EvidenceClaim};
-use super::estate::Place;
+use super::sight::Place;
 use crate::clock::Time;
 use crate::engine::basis::{Basis, Ground};
 use crate::engine::catalog::facet::FacetSet;
@@ -15,10 +15,6 @@ use crate::engine::contradiction::Hidden;
 use crate::engine::fact::{Attestation, Observation, Status, Subject, Verdict};
 use crate::engine::memory::Memory;
 use crate::engine::statement::platform_name;
-use crate::id::ImportId;
-
-/// Stands where an observation names the run that it came with. No run has this id.
-const SAID: ImportId = ImportId::from_bytes([0; 16]);
 
 /// What of a control a statement is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
@@ -138,7 +134,7 @@ impl StatedPart {
             check,
             observed_at: *at,
             valid_until: Some(until.unwrap_or(Time::MAX)),
-            import: SAID,
+            import: Observation::SAID,
             verdict: Verdict::Stated(*status),
             accepted: 0,
             severity: control.severity,
@@ -168,11 +164,6 @@ impl StatedPart {
 /// What people attest about parts, as observations.
 pub(in crate::engine) fn observations(catalog: &Catalog, all: &[StatedPart]) -> Vec<Observation> {
     all.iter().filter_map(|it| it.observation(catalog)).collect()
-}
-
-/// A person says so, and no source.
-pub(in crate::engine) fn is_said(observation: &Observation) -> bool {
-    observation.import == SAID
 }
 
 /// What people say about parts of one control without evidence.
@@ -219,7 +210,7 @@ pub(in crate::engine) fn settle<'a>(
     now: Time,
 ) -> Option<Hidden<'a>> {
     let shows_part = |it: &&EvidenceClaim<'_>| {
-        is_said(it.current.worst) && now < it.until && it.result.failed == 0
+        it.current.worst.is_said() && now < it.until && it.result.failed == 0
     };
     let mut hidden = None;
     for claim in claims.iter().filter(shows_part).copied().collect::<Vec<_>>() {
@@ -235,7 +226,7 @@ pub(in crate::engine) fn settle<'a>(
 
 /// What a verdict by these claims rests on. What people attest is its ground only if no source saw anything.
 pub(in crate::engine) fn ground<'a>(claims: impl Iterator<Item = EvidenceClaim<'a>>) -> Ground {
-    let (said, seen): (Vec<_>, Vec<_>) = claims.partition(|it| is_said(it.current.worst));
+    let (said, seen): (Vec<_>, Vec<_>) = claims.partition(|it| it.current.worst.is_said());
     let ground = Ground::observed(seen.iter().map(|it| it.place().0));
     match ground.n_sources {
         0 if said.iter().any(|it| it.result.is_failing()) => Ground::of(Basis::Attested),
@@ -256,7 +247,7 @@ impl EvidenceClaim<'_> {
             ) => platform == said && (of_account.is_none() || account == of_account),
             (_, _) => false,
         };
-        is_there && !is_said(seen) && self.shows.with(self.fails).without(said.shows).is_empty()
+        is_there && !seen.is_said() && self.shows.with(self.fails).without(said.shows).is_empty()
     }
 
     /// Returns it as if everything that it knows had passed.

@@ -4,6 +4,7 @@
 mod accounts;
 mod leavers;
 mod lists_plan;
+mod merging;
 mod systems;
 
 use std::collections::{BTreeMap, HashSet};

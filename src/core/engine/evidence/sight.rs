@@ -1,0 +1,192 @@
+//! Where observations looked, and when each place was seen.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::current::Current;
+use crate::clock::Time;
+use crate::engine::estate::{
+    EstateKind, EstateMember, FirstSight, FirstSights, N_MEMBERS_MAX, SeenEstate,
+};
+use crate::engine::fact::Observation;
+use crate::engine::horizon::Horizon;
+
+/// What nobody saw for so long does not exist any more.
+const KNOWN_DAYS: i64 = 180;
+/// The platform of what a network scan sees.
+pub(in crate::engine) const NETWORK: &str = "onPremNetwork";
+/// Those whose accounts are cloud accounts.
+const CLOUDS: [&str; 4] = ["aws", "azure", "gcp", "kubernetes"];
+
+/// What an observation is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::engine) enum Place<'a> {
+    /// The source does not say, or it is the client.
+    Client,
+    Platform {
+        platform: &'a str,
+        /// The tenant, account, subscription or project. `None`: the source does not name it.
+        account: Option<&'a str>,
+    },
+    /// One device, by its scope.
+    Device(&'a str),
+    /// A domain that the DNS is read for.
+    Domain(&'a str),
+}
+
+impl<'a> Place<'a> {
+    /// Scopes of assessors begin with what they are of, such as `aws/123456789012`. A connection is the source of its platform.
+    pub(in crate::engine) fn of(observation: &'a Observation) -> Self {
+        let scope = observation.scope.as_str();
+        let (first, rest) = scope.split_once('/').unwrap_or((scope, ""));
+        let account = Some(rest).filter(|it| !it.is_empty());
+        if let Some(platform) = &observation.platform {
+            return Self::Platform { platform, account: account.filter(|_| first == platform) };
+        }
+        match first {
+            "m365" | "google" | "aws" | "azure" | "gcp" | "kubernetes" if account.is_some() => {
+                Self::Platform { platform: first, account }
+            }
+            "googleworkspace" => Self::Platform { platform: "google", account },
+            // What a benchmark looked at ends with the benchmark.
+            "host" => match rest.rsplit_once('/') {
+                Some((host, _)) => Self::Device(host),
+                None => Self::Device(rest),
+            },
+            "image" => Self::Device(scope),
+            _ if first.parse::<std::net::IpAddr>().is_ok() => Self::Device(scope),
+            _ => match observation.source.as_str() {
+                "dns" if is_own_domain(scope) => Self::Domain(scope),
+                platform @ ("m365" | "google" | "aws" | "azure") => {
+                    Self::Platform { platform, account: None }
+                }
+                "ad" => Self::Platform { platform: NETWORK, account: None },
+                _ => Self::Client,
+            },
+        }
+    }
+}
+
+/// Every tenant of Microsoft 365 has one that nobody can use for mail of their own.
+fn is_own_domain(scope: &str) -> bool {
+    scope.contains('.') && !scope.contains('/') && !scope.ends_with(".onmicrosoft.com")
+}
+
+pub(in crate::engine) fn is_cloud(platform: &str) -> bool {
+    CLOUDS.contains(&platform)
+}
+
+/// When each source saw something of a place last.
+pub(super) type Sight<'a> = BTreeMap<&'a str, Time>;
+
+/// When something was seen last, and by which source.
+pub(super) fn newest<'a>(sight: &Sight<'a>) -> Option<(&'a str, Time)> {
+    sight
+        .iter()
+        .map(|(source, at)| (*source, *at))
+        .max_by_key(|(source, at)| (*at, Reverse(*source)))
+}
+
+pub(super) fn take<'a>(all: &mut Sight<'a>, more: &Sight<'a>) {
+    for (source, at) in more {
+        let last = all.entry(source).or_insert(*at);
+        *last = (*at).max(*last);
+    }
+}
+
+/// Everything that was seen in the last [`KNOWN_DAYS`], whether or not it is meant.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Sights<'a>(pub(super) BTreeMap<Place<'a>, Sight<'a>>);
+
+impl<'a> Sights<'a> {
+    pub(in crate::engine) fn of(current: &[Current<'a>], horizon: &mut Horizon) -> Self {
+        let mut all: BTreeMap<Place<'a>, Sight<'a>> = BTreeMap::new();
+        let mut last: Option<(&Observation, Place<'_>)> = None;
+        for it in current.iter().filter(|it| it.result.is_some()).map(|it| it.worst) {
+            if it.is_said() {
+                continue;
+            }
+            // Those of a scope follow one another.
+            let is_same = |last: &Observation| {
+                (&last.source, &last.scope, &last.platform) == (&it.source, &it.scope, &it.platform)
+            };
+            let place = last.filter(|last| is_same(last.0)).map(|it| it.1);
+            let is_told =
+                place.is_some() && last.is_some_and(|last| it.observed_at <= last.0.observed_at);
+            if is_told {
+                continue;
+            }
+            let place = place.unwrap_or_else(|| Place::of(it));
+            last = Some((it, place));
+            let ends_at = it.observed_at.plus_days(KNOWN_DAYS);
+            horizon.see(ends_at);
+            if place != Place::Client && !horizon.is_past(ends_at) {
+                let sight: &mut Sight<'a> = all.entry(place).or_default();
+                let last = sight.entry(&it.source).or_insert(it.observed_at);
+                *last = it.observed_at.max(*last);
+            }
+        }
+        Self(all)
+    }
+
+    /// The platforms and accounts, for people: at most [`N_MEMBERS_MAX`]. And who looked.
+    pub(in crate::engine) fn seen(&self, known: &FirstSights) -> SeenEstate {
+        let mut platforms: BTreeMap<&str, Sight<'_>> = BTreeMap::new();
+        let mut sources = known.sources.clone();
+        let (mut accounts, mut domains) = (Vec::new(), Vec::new());
+        for (place, sight) in &self.0 {
+            for (source, at) in sight {
+                let first = sources.entry((*source).to_owned()).or_insert(*at);
+                *first = (*first).min(*at);
+            }
+            if let Place::Domain(domain) = *place {
+                domains.extend(member(EstateKind::Domains, domain.to_owned(), sight, known));
+            }
+            let Place::Platform { platform, account } = *place else { continue };
+            take(platforms.entry(platform).or_default(), sight);
+            let Some(account) = account else { continue };
+            let kind =
+                if is_cloud(platform) { EstateKind::CloudAccounts } else { EstateKind::Scopes };
+            accounts.extend(member(kind, format!("{platform}/{account}"), sight, known));
+        }
+        let of_platform = |(id, sight): (&str, Sight<'_>)| {
+            member(EstateKind::Platforms, id.to_owned(), &sight, known)
+        };
+        let mut members: Vec<_> = platforms.into_iter().filter_map(of_platform).collect();
+        members.append(&mut accounts);
+        members.append(&mut domains);
+        members.truncate(N_MEMBERS_MAX);
+        SeenEstate { members, sources }
+    }
+
+    pub(super) fn n_cloud_accounts(&self) -> u32 {
+        let is_one = |it: &&Place<'_>| matches!(it, Place::Platform { platform, account: Some(_) } if is_cloud(platform));
+        u32::try_from(self.0.keys().filter(is_one).count()).unwrap_or(u32::MAX)
+    }
+}
+
+fn member(
+    kind: EstateKind,
+    id: String,
+    sight: &Sight<'_>,
+    known: &FirstSights,
+) -> Option<EstateMember> {
+    let (source, last_seen) = newest(sight)?;
+    let FirstSight { at, is_late } = first_sight(&id, sight, known);
+    let source = source.to_owned();
+    Some(EstateMember { kind, id, first_seen: at, last_seen, source, is_late })
+}
+
+/// What a source sees on its first day was there before.
+pub(super) fn first_sight(id: &str, sight: &Sight<'_>, known: &FirstSights) -> FirstSight {
+    if let Some(known) = known.members.get(id) {
+        return *known;
+    }
+    let looked_before = |(source, at): (&&str, &Time)| {
+        known.sources.get(*source).is_some_and(|first| first.day() < at.day())
+    };
+    let at = sight.values().copied().min().unwrap_or(known.counted_to);
+    // Of further members it is not known when they were seen first.
+    let is_kept = known.members.len() < N_MEMBERS_MAX;
+    FirstSight { at, is_late: is_kept && sight.iter().all(looked_before) }
+}
