@@ -12,6 +12,7 @@ use crate::engine::catalog::Control;
 use crate::engine::catalog::facet::{Facet, FacetSet, Population};
 use crate::engine::estate::UnseenKind;
 use crate::engine::fact::Subject;
+use crate::engine::memory::Extent;
 use crate::engine::statement::platform_name;
 
 /// How many parts that nobody looked at are named.
@@ -54,14 +55,16 @@ struct Spot<'a> {
 struct Look<'a> {
     place: Place<'a>,
     facets: FacetSet,
-    /// How many members it counted, by its source, if that says which control it counted for.
+    /// How many members it counted, by its source, if that counts for the control and does not say that these are all.
     counted: Option<(&'a str, u64)>,
 }
 
 impl<'a> Look<'a> {
     fn of(claim: &EvidenceClaim<'a>) -> Self {
         let (it, result) = (claim.current.worst, &claim.result);
-        let counts = result.is_counted && matches!(it.subject, Subject::Control(_));
+        let is_of_some =
+            matches!(it.memory.extent, Extent::Named | Extent::Counted | Extent::Numbers { .. });
+        let counts = result.is_counted && is_of_some && matches!(it.subject, Subject::Control(_));
         let n = result.passed + result.failed + result.unseen;
         Self {
             place: Place::of(it),
