@@ -28,7 +28,7 @@ fn standing(posture: &Posture, client: &str, code: &str) -> (String, Option<u64>
 fn an_unknown_second_factor_heals_nothing() {
     let posture = Posture::start();
     let client = posture.client("A");
-    let ann = |mfa| json!({"user": "ann", "admin": true, "enabled": true, "mfa": mfa});
+    let ann = |mfa| json!({"user": "ann", "admin": true, "enabled": true, "mfa": mfa, "mfaEnforced": mfa});
     let bob = account("bob", Some(true));
     list(&posture, &client, &json!([ann(Some(false)), bob]));
     let of = |code| standing(&posture, &client, code);
@@ -164,7 +164,7 @@ fn list_of(posture: &Posture, client: &str, minutes_ago: i64, identities: &Value
 }
 
 fn admin(user: &str, mfa: Option<bool>) -> Value {
-    json!({"user": user, "admin": true, "enabled": true, "mfa": mfa})
+    json!({"user": user, "admin": true, "enabled": true, "mfa": mfa, "mfaEnforced": mfa})
 }
 
 /// Type and user of each open condition of an account.
@@ -259,8 +259,7 @@ fn what_an_account_gained_is_told_also_when_it_is_new_or_enabled_again() {
     let posture = Posture::start();
     let client = posture.client("A");
     let ann = admin("ann", Some(true));
-    let eve =
-        |enabled: bool| json!({"user": "eve", "admin": true, "enabled": enabled, "mfa": true});
+    let eve = |enabled: bool| json!({"user": "eve", "admin": true, "enabled": enabled, "mfa": true, "mfaEnforced": true});
     list(&posture, &client, &json!([ann]));
     for (n, eve) in [(1, eve(true)), (1, eve(false)), (2, eve(true))] {
         list(&posture, &client, &json!([ann, eve]));

@@ -25,7 +25,7 @@ fn list_of(posture: &Posture, client: &str, scope: &str, complete: bool, all: &V
 }
 
 fn admin(user: &str, mfa: bool) -> Value {
-    json!({"user": user, "externalId": &user[..1], "admin": true, "enabled": true, "mfa": mfa})
+    json!({"user": user, "externalId": &user[..1], "admin": true, "enabled": true, "mfa": mfa, "mfaEnforced": mfa})
 }
 
 fn subjects(client: &str, code: &str) -> String {
@@ -166,8 +166,7 @@ fn a_tenant_that_is_not_meant_has_no_alarms() {
     let posture = Posture::start();
     let client = posture.client("A");
     list(&posture, &client, &json!([admin("ann", true)]));
-    let other =
-        json!([admin("bob", false), {"user": "dee", "admin": true, "enabled": true, "mfa": true}]);
+    let other = json!([admin("bob", false), {"user": "dee", "admin": true, "enabled": true, "mfa": true, "mfaEnforced": true}]);
     list_of(&posture, &client, SCOPES[1], true, &json!([admin("bob", false)]));
     list_of(&posture, &client, SCOPES[1], true, &other);
     let before = ["admin_mfa_missing bob", "privilege_escalation dee"];
@@ -213,12 +212,13 @@ fn random_list(random: &mut Random, scope: &str, now: &str) -> Value {
         }
         let name = if random.below(8) == 0 { "other" } else { "user" };
         let mfa = [json!(true), json!(true), json!(false), json!(false), Value::Null];
+        let mfa = &mfa[random.pick(&[0, 1, 2, 3, 4])];
         let last = [json!(now), json!("2020-01-01T00:00:00Z"), json!("never"), Value::Null];
         let created = [json!("2019-01-01T00:00:00Z"), Value::Null];
         all.push(json!({
             "externalId": it.to_string(), "user": format!("{name}-{it}@{tenant}"),
             "admin": it < 3, "userType": if it == 7 { "guest" } else { "member" },
-            "enabled": random.below(8) != 0, "mfa": mfa[random.pick(&[0, 1, 2, 3, 4])],
+            "enabled": random.below(8) != 0, "mfa": mfa, "mfaEnforced": mfa,
             "lastSignIn": last[random.pick(&[0, 1, 2, 3])], "createdAt": created[random.pick(&[0, 1])],
         }));
     }
@@ -313,7 +313,9 @@ fn require_agreement(posture: &Posture, client: &str, about: &str) {
     let is_left = |user: &str| {
         members.iter().any(|it| {
             let id = it["id"].as_str().unwrap();
-            SCOPES.contains(&id) && user.ends_with(&id[5..]) && it["state"] != "counted"
+            SCOPES.contains(&id)
+                && user.ends_with(&id[5..])
+                && ["excluded", "retired"].contains(&it["state"].as_str().unwrap())
         })
     };
     for (code, kind) in [("ID-03", MISSING), ("ID-11", "dormant_account_detected")] {

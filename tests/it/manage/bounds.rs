@@ -20,8 +20,7 @@ fn push(posture: &Posture, client: &str, facts: &Value) -> Answer {
 }
 
 fn admins(n: usize, mfa: bool) -> Value {
-    let admin =
-        |i| json!({"user": format!("admin{i:05}"), "admin": true, "mfa": mfa, "enabled": true});
+    let admin = |i| json!({"user": format!("admin{i:05}"), "admin": true, "mfa": mfa, "mfaEnforced": mfa, "enabled": true});
     let all: Vec<Value> = (0..n).map(admin).collect();
     json!({"complete": true, "identities": all})
 }

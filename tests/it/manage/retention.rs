@@ -103,7 +103,7 @@ fn imports_are_listed_by_pages_newest_first() {
 }
 
 fn accounts(names: &[&str], mfa: bool) -> Value {
-    let account = |it: &&str| json!({"user": it, "admin": true, "mfa": mfa, "enabled": true});
+    let account = |it: &&str| json!({"user": it, "admin": true, "mfa": mfa, "mfaEnforced": mfa, "enabled": true});
     json!(names.iter().map(account).collect::<Vec<_>>())
 }
 

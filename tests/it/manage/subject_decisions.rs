@@ -241,8 +241,7 @@ fn to_withdraw_and_to_undo_bring_back_what_was_before() {
 fn accounts_of_a_list_are_decided_about_by_name() {
     let posture = Posture::start();
     let client = posture.client("A");
-    let user =
-        |name: &str, mfa: bool| json!({"user": name, "mfa": mfa, "admin": true, "enabled": true});
+    let user = |name: &str, mfa: bool| json!({"user": name, "mfa": mfa, "mfaEnforced": mfa, "admin": true, "enabled": true});
     let body = json!({"source": "idp", "scope": "x", "complete": true, "identities": [
         user("ann@a.example", true), user("bob@a.example", true), user("breakglass@a.example", false),
     ]});
