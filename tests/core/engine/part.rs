@@ -12,7 +12,7 @@ use posture_core::engine::severity::Severity;
 use super::world::{Placed, World, control, facets, seen};
 
 /// One control with two facets: `c1` shows the first, `c2` the second, `c3` only gaps.
-fn of_two_facets() -> World {
+pub(super) fn of_two_facets() -> World {
     let mut control = control("A-1", Severity::High);
     control.facets = facets(2);
     let mut world = World::new(vec![control]);

@@ -12,19 +12,10 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::generate::{any_part, any_world};
-use super::world::{Placed, TODAY, World, attested, control, day, facets, seen};
+use super::part::of_two_facets;
+use super::world::{Placed, TODAY, World, attested, control, day, seen};
 
 type Said = (Status, Option<u8>, Option<PartialBecause>, String);
-
-/// One control of two facets: `c1` shows the first.
-fn of_two_facets() -> World {
-    let mut control = control("A-1", Severity::High);
-    control.facets = facets(2);
-    let mut world = World::new(vec![control]);
-    world.show("c1", 0, FacetSet::one(0));
-    world.show("c2", 0, FacetSet::one(1));
-    world
-}
 
 fn facet(name: &str) -> ControlPart {
     ControlPart { facet: Some(name.to_owned()), ..ControlPart::default() }

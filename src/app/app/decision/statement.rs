@@ -156,35 +156,13 @@ pub fn subject(topic: &Topic) -> String {
 
 #[must_use]
 pub fn framework(topic: &Topic) -> Option<FrameworkId> {
-    match topic {
-        Topic::Requirement { framework, .. } => Some(*framework),
-        Topic::Control(_)
-        | Topic::Risk(_)
-        | Topic::Profile(_)
-        | Topic::Import(_)
-        | Topic::Hold
-        | Topic::Whole(_)
-        | Topic::Member { .. }
-        | Topic::Subjects { .. }
-        | Topic::Part { .. } => None,
-    }
+    if let Topic::Requirement { framework, .. } = topic { Some(*framework) } else { None }
 }
 
 /// Returns the part of a control that a statement is about. `None`: it is about something else.
 #[must_use]
 pub const fn part(topic: &Topic) -> Option<&ControlPart> {
-    match topic {
-        Topic::Part { part, .. } => Some(part),
-        Topic::Control(_)
-        | Topic::Requirement { .. }
-        | Topic::Risk(_)
-        | Topic::Profile(_)
-        | Topic::Import(_)
-        | Topic::Hold
-        | Topic::Whole(_)
-        | Topic::Member { .. }
-        | Topic::Subjects { .. } => None,
-    }
+    if let Topic::Part { part, .. } = topic { Some(part) } else { None }
 }
 
 /// Up to `limit` records that are asked for, newest first, from before one.

@@ -213,6 +213,9 @@ pub(in crate::engine) fn settle<'a>(
         it.current.worst.is_said() && now < it.until && it.result.failed == 0
     };
     let mut hidden = None;
+    if parts.is_empty() {
+        return hidden;
+    }
     for claim in claims.iter().filter(shows_part).copied().collect::<Vec<_>>() {
         let Some(stated) = parts.iter().find(|it| it.is(claim.current.worst)) else { continue };
         let Attestation { overrides, at, .. } = stated.said;
