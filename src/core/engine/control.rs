@@ -164,7 +164,7 @@ impl<'a> ControlEvidence<'a, '_> {
     fn assess(mut self) -> AssessedControl<'a> {
         let overruled = self.overruled.take();
         let parts = Parts::of(self.control, self.valid(), (self.estate, &self.bare));
-        let seen = Sum::of(self.valid()).of_parts(parts, self.control.any_facets());
+        let seen = Sum::of_control(self.control, self.valid(), parts);
         let ruling = self.ruling(&seen);
         let has_evidence = self.valid_attestation().is_some()
             || self.bare.newest().is_some()
@@ -182,7 +182,9 @@ impl<'a> ControlEvidence<'a, '_> {
         outcome.findings = finding::with_overruled(outcome.findings, overruled.as_ref());
         let is_fixed = !outcome.is_failing() && !is_overridden && self.is_fixed(ruling);
         let last_evidence_at = self.last_at(|_| true);
-        let last_told_at = self.last_at(|it| ruling == Ruling::Observed || !it.is_thin());
+        let is_over = matches!(ruling, Ruling::Attested(it) if it.stands_over_observations());
+        let is_told = seen.decides() && !is_over;
+        let last_told_at = self.last_at(|it| is_told || !it.is_thin());
         let unseen = self.unseen(ruling, &outcome, &seen);
         let gap = self.gap(ruling, outcome.status, seen);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
@@ -462,10 +464,8 @@ impl<'a> ControlEvidence<'a, '_> {
             return None;
         }
         let is_stated_now = matches!(ruling, Ruling::Attested(_));
-        let is_holding = self.holding().next().is_some();
-        let seen = if is_holding {
-            let all = Sum::of(self.valid().chain(self.holding()));
-            all.of_parts(Parts::default(), self.control.any_facets())
+        let seen = if self.holding().next().is_some() {
+            Sum::of_control(self.control, self.valid().chain(self.holding()), Parts::default())
         } else {
             valid
         };

@@ -54,6 +54,22 @@ fn a_facet_that_nobody_looked_at_keeps_a_control_from_being_met() {
 }
 
 #[test]
+fn many_checks_of_one_facet_do_not_hide_that_the_other_fails() {
+    let mut world = of_two_facets();
+    for name in ["c4", "c5", "c6"] {
+        world.show(name, 0, FacetSet::one(0));
+    }
+    let passing = |name: &str| seen(1, 0).check(name);
+    let world = ["c1", "c4", "c5", "c6"].into_iter().map(passing).fold(world, World::seen);
+    let score = |more: Observation| of(&world.clone().seen(more)).1.unwrap();
+    assert_eq!(score(seen(0, 3).check("c2")), 24);
+    assert_eq!(score(seen(3, 3).check("c2")), 50 + 36);
+    // What shows too little lowers what it fails of, and raises nothing.
+    assert_eq!(score(seen(0, 3).check("c3")), 19);
+    assert_eq!(score(seen(3, 0).check("c3")), of(&world).1.unwrap());
+}
+
+#[test]
 fn a_source_that_names_a_check_of_its_own_shows_no_facet_unless_it_says_which() {
     let control = |it: Observation| of(&of_two_facets().seen(it.of_control("A-1"))).0;
     assert_eq!(control(seen(1, 0).check("reported")), Compliant);

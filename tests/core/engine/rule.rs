@@ -80,7 +80,7 @@ fn of_a_check_that_shows_only_gaps_what_passes_decides_beside_others_alone() {
     check(&[bad.clone(), good.clone().scope("y")], (NonCompliant, Some(0)));
     check(&[good.clone(), seen(1, 0)], (Compliant, Some(100)));
     check(&[good.clone(), seen(0, 1)], (NonCompliant, Some(0)));
-    check(&[good.clone(), seen(0, 1), seen(1, 0).check("c2")], (NonCompliant, Some(32)));
+    check(&[good.clone(), seen(0, 1), seen(1, 0).check("c2")], (NonCompliant, Some(24)));
     check(&[bad.clone(), seen(1, 0)], (Partial, Some(50 + 40)));
     check(&[good.clone(), seen(1, 0).at(TODAY - 40)], SILENT);
     let silent = of(std::slice::from_ref(&good)).findings.unwrap();

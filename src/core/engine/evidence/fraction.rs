@@ -56,10 +56,19 @@ impl Share {
         u64::try_from(square.isqrt()).expect("the root of a share is at most the whole")
     }
 
+    fn is_below(self, other: Self) -> bool {
+        let across = |a: Self, b: Self| u128::from(a.part) * u128::from(b.whole);
+        across(self, other) < across(other, self)
+    }
+
     /// The larger of two shares.
     pub(in crate::engine) fn or_more(self, other: Self) -> Self {
-        let across = |a: Self, b: Self| u128::from(a.part) * u128::from(b.whole);
-        if across(self, other) < across(other, self) { other } else { self }
+        if self.is_below(other) { other } else { self }
+    }
+
+    /// The smaller of two shares.
+    pub(in crate::engine) fn or_less(self, other: Self) -> Self {
+        if other.is_below(self) { other } else { self }
     }
 
     /// This share of another one.
@@ -73,6 +82,10 @@ impl Share {
         }
         let fits = "it was halved until it fits";
         Self::of(u64::try_from(part).expect(fits), u64::try_from(whole).expect(fits))
+    }
+
+    pub(in crate::engine) const fn is_none(self) -> bool {
+        self.part == 0
     }
 
     pub(in crate::engine) const fn is_below_half(self) -> bool {

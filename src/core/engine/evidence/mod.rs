@@ -10,3 +10,4 @@ pub(super) mod share;
 pub(super) mod sight;
 pub(super) mod stated;
 pub(super) mod subject;
+mod unseen;

@@ -82,19 +82,22 @@ impl<'a> Sum<'a> {
         Self { status, tallies, is_critical, is_thin, is_fatal: false, share, parts }
     }
 
-    /// Returns it with the parts of its control that were looked at: the others keep it from being met.
-    ///
-    /// `any`: the facets of which one subject that fails is enough.
-    pub(in crate::engine) fn of_parts(mut self, parts: Parts<'a>, any: FacetSet) -> Self {
-        self.is_fatal = self.tallies.iter().any(|it| it.failing_facets.shares(any));
-        if self.is_fatal {
-            self.status = Status::NonCompliant;
+    /// The claims of a control, with the parts of it that were looked at: the others keep it from being met.
+    pub(in crate::engine) fn of_control(
+        control: &Control,
+        claims: impl Iterator<Item = EvidenceClaim<'a>>,
+        parts: Parts<'a>,
+    ) -> Self {
+        let mut sum = Self::of(claims);
+        let any = control.any_facets();
+        sum.is_fatal = sum.tallies.iter().any(|it| it.failing_facets.shares(any));
+        if sum.is_fatal {
+            sum.status = Status::NonCompliant;
         }
-        if !parts.is_whole() && self.status == Status::Compliant && !self.is_thin {
-            self.status = Status::Partial;
+        if !parts.is_whole() && sum.status == Status::Compliant && !sum.is_thin {
+            sum.status = Status::Partial;
         }
-        self.parts = parts;
-        self
+        Self { parts, ..sum }
     }
 
     /// A subject was seen to fail.
@@ -127,7 +130,8 @@ impl<'a> Sum<'a> {
     /// 0 to 100. A status without counts is one subject, which passes only if it is compliant.
     pub(in crate::engine) fn score(&self) -> u8 {
         let looked_at = self.parts.share();
-        let part = self.share.of_share(looked_at).times(49);
+        let passing = self.parts.passing().filter(|_| !self.share.is_none());
+        let part = passing.unwrap_or(self.share.of_share(looked_at)).times(49);
         let part = u8::try_from(part).expect("a share of 49 is at most 49");
         match self.status {
             Status::Compliant => 100,
