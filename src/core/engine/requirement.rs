@@ -35,9 +35,11 @@ impl Taken {
         self.within_days = limits.min();
     }
 
-    /// Returns false once the last evidence about the control is too old for the row.
+    /// Returns false once the last evidence about the control is too old for the row, or if there is none but what a person
+    /// says of a part.
     fn is_current(&self, control: &AssessedControl<'_>, horizon: &mut Horizon) -> bool {
-        let Some((days, at)) = self.within_days.zip(control.last_told_at) else { return true };
+        let Some(days) = self.within_days else { return true };
+        let Some(at) = control.last_told_at else { return false };
         let end = at.plus_days(i64::from(days));
         horizon.see(end);
         !horizon.is_past(end)

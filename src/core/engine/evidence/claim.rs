@@ -98,7 +98,7 @@ pub(in crate::engine) fn by_control<'a>(
         for it in claims.iter_mut().filter(|it| it.current.is_of_check()) {
             (it.is_narrow, it.is_hollow) = (is_narrow, is_hollow);
         }
-        overruled.extend(stated::settle(claims, parts, now).map(|it| (index, it)));
+        overruled.extend(stated::settle(control, claims, parts, now).map(|it| (index, it)));
     }
     Claims { by_control: claims, silenced, unmapped, overruled }
 }

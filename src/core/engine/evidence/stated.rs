@@ -205,6 +205,7 @@ impl<'a> BareParts<'a> {
 ///
 /// Returns what was seen failing and is stood over.
 pub(in crate::engine) fn settle<'a>(
+    control: &Control,
     claims: &mut [EvidenceClaim<'a>],
     parts: &'a [StatedPart],
     now: Time,
@@ -220,7 +221,8 @@ pub(in crate::engine) fn settle<'a>(
         let Some(stated) = parts.iter().find(|it| it.is(claim.current.worst)) else { continue };
         let Attestation { overrides, at, .. } = stated.said;
         let over = claims.iter_mut();
-        let over = over.filter(|it| it.is_within(&claim) && (overrides || it.until <= at));
+        let is_within = |it: &EvidenceClaim<'_>| it.is_within(control, &claim);
+        let over = over.filter(|it| is_within(it) && (overrides || it.until <= at));
         let over: Vec<_> = over.map(|it| std::mem::replace(it, it.passing())).collect();
         hidden = hidden.or(Hidden::of(&stated.said, &over));
     }
@@ -240,7 +242,7 @@ pub(in crate::engine) fn ground<'a>(claims: impl Iterator<Item = EvidenceClaim<'
 
 impl EvidenceClaim<'_> {
     /// Whether all that a source saw is of the part that a person speaks of.
-    fn is_within(&self, said: &Self) -> bool {
+    fn is_within(&self, control: &Control, said: &Self) -> bool {
         let (seen, place) = (self.current.worst, Place::of(said.current.worst));
         let is_there = match (Place::of(seen), place) {
             (_, Place::Client) => true,
@@ -250,7 +252,12 @@ impl EvidenceClaim<'_> {
             ) => platform == said && (of_account.is_none() || account == of_account),
             (_, _) => false,
         };
-        is_there && !seen.is_said() && self.shows.with(self.fails).without(said.shows).is_empty()
+        let facets = match self.shows.with(self.fails) {
+            // It is not known of which its failure is one.
+            FacetSet::NONE => control.all_facets(),
+            known => known,
+        };
+        is_there && !seen.is_said() && facets.without(said.shows).is_empty()
     }
 
     /// Returns it as if everything that it knows had passed.
