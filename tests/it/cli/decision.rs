@@ -73,6 +73,20 @@ fn a_risk_is_accepted_and_opened_again() {
 }
 
 #[test]
+fn what_is_said_of_a_part_is_listed_with_it() {
+    both(|folder| {
+        let attest =
+            ["control", "attest", NAME, "ID-15", "--status", "compliant", "--note", "Seen"];
+        let of = |part: &[&str]| folder.ok(&[&attest[..], &["--by", "Ada"], part].concat());
+        of(&["--facet", "length", "--platform", "m365"]);
+        of(&["--platform", "google"]);
+        let listed = folder.ok(&["statement", "list", NAME]);
+        assert!(listed.contains(" ID-15 (length, m365)  compliant"), "{listed}");
+        assert!(listed.contains(" ID-15 (google)  "), "{listed}");
+    });
+}
+
+#[test]
 fn a_control_and_a_requirement_are_attested_and_withdrawn() {
     both(|folder| {
         let by = ["--note", "Tested", "--by", "Ada", "--evidence", "Shelf 3"];

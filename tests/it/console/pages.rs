@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::browser::{Browser, PASSWORD, add_user};
+use super::with_admin;
 use crate::harness::http::send_socket;
 use crate::harness::process::{Folder, Server};
 use crate::harness::{Answer, Posture, send};
@@ -180,5 +181,26 @@ fn an_address_without_a_page_says_so_to_each_in_its_own_way() {
         assert!(html.text().contains("There is nothing at this address."), "{path}");
         let json = send(posture.address, "GET", path, &[], b"");
         assert_eq!((json.status, json.problem().0.as_str()), (404, "NOT_FOUND"), "{path}");
+    }
+}
+
+#[test]
+fn what_is_said_of_a_part_is_shown_with_it() {
+    let (posture, mut browser) = with_admin();
+    let client = posture.client("A");
+    let page = format!("/clients/{client}/controls/ID-15");
+    let token = browser.token(&page);
+    let attest = [
+        ("token", token.as_str()),
+        ("status", "compliant"),
+        ("reason", "looked at it"),
+        ("facet", "length"),
+        ("platform", "m365"),
+    ];
+    let attested = browser.post(&format!("{page}/attest"), &attest);
+    assert_eq!(attested.status, 303, "{}", attested.text());
+    for path in [page, format!("/clients/{client}/statements")] {
+        let text = browser.get(&path).text();
+        assert!(text.contains("<td>length, m365: compliant"), "{text}");
     }
 }

@@ -98,7 +98,14 @@ fn list(options: &Config, json: bool, args: &StatementListArgs) -> Result<()> {
 fn about(it: &Value) -> String {
     let framework = print::given("", &it["frameworkId"], print::cell);
     let space = if framework.is_empty() { "" } else { " " };
-    format!("{framework}{space}{}", print::cell(&it["subject"]))
+    format!("{framework}{space}{}{}", print::cell(&it["subject"]), part(&it["part"]))
+}
+
+/// Written as ` (length, aws/123456789012)`.
+fn part(it: &Value) -> String {
+    let place = if it["scope"].is_null() { &it["platform"] } else { &it["scope"] };
+    let named: Vec<&str> = [&it["facet"], place].into_iter().filter_map(Value::as_str).collect();
+    if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
 }
 
 fn said(it: &Value) -> String {
