@@ -82,7 +82,7 @@ pub(in crate::engine) fn by_control<'a>(
     for (control, at) in together {
         let claim = claims[control][at];
         if !claim.result.is_failing() {
-            let lacks = lacks_others(catalog, control, &claim, &claims[control], now);
+            let lacks = lacks_others(catalog, control, &claim, beside(&claims[control], at), now);
             claims[control][at] = claim.showing(claim.shows.without(lacks));
         }
     }
@@ -130,22 +130,31 @@ fn named(catalog: &Catalog, it: &Observation, link: CheckLink) -> FacetSet {
     }
 }
 
+/// Those of the same source and scope as one of them. They follow one another.
+fn beside<'c, 'a>(claims: &'c [EvidenceClaim<'a>], at: usize) -> &'c [EvidenceClaim<'a>] {
+    let place = claims[at].place();
+    let is_other = |it: &EvidenceClaim<'_>| it.place() != place;
+    let start = claims[..at].iter().rposition(is_other).map_or(0, |it| it + 1);
+    let end = claims[at..].iter().position(is_other).map_or(claims.len(), |it| at + it);
+    &claims[start..end]
+}
+
 /// Returns the facets that a claim does not show because the checks without which it does not do not all pass in the same scope.
 fn lacks_others(
     catalog: &Catalog,
     control: usize,
     claim: &EvidenceClaim<'_>,
-    claims: &[EvidenceClaim<'_>],
+    beside: &[EvidenceClaim<'_>],
     now: Time,
 ) -> FacetSet {
     let Some(tool) = catalog.tools.get(claim.current.tool()) else { return FacetSet::NONE };
     let groups = tool.groups_of(&claim.current.worst.check).filter(|it| it.control == control);
     let passes = |check: &String| {
-        claims.iter().any(|it| {
+        beside.iter().any(|it| {
             let is_same_tool =
                 it.current.is_of_check() && it.current.tool() == claim.current.tool();
             let is_it = is_same_tool && tool.is_listed_as(&it.current.worst.check, check);
-            is_it && it.place() == claim.place() && now < it.until && !it.result.is_failing()
+            is_it && now < it.until && !it.result.is_failing()
         })
     };
     let (mut asked, mut shown) = (FacetSet::NONE, FacetSet::NONE);

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Time;
 use crate::engine::catalog::facet::FacetSet;
+use crate::engine::evidence::place::Place;
 use crate::engine::evidence::subject::{Ruled, SubjectRulings};
 use crate::engine::fact::{Absences, Facts, Observation, Status, Subject, Verdict};
 
@@ -22,6 +23,9 @@ pub(in crate::engine) struct Current<'a> {
     /// `None`: the check is missing from a complete read.
     pub(in crate::engine) result: Option<CheckResult>,
     pub(in crate::engine) check: CheckKey<'a>,
+    pub(in crate::engine) place: Place<'a>,
+    /// Those of one source and place that follow one another have the same number.
+    pub(in crate::engine) run: u32,
     /// The observations before them, which are among the facts only while they are being replaced.
     replaced: &'a [KeyedObservation<'a>],
 }
@@ -271,20 +275,46 @@ pub(in crate::engine) fn of_each_key<'a>(
 ) -> Vec<Current<'a>> {
     let keys = sorted.chunk_by(|a, b| a.key() == b.key());
     let absences = Absences::of(facts.reads, facts.observations);
+    let mut runs = Runs::default();
     let newest = keys.map(|all| {
         let (ties, older) = split_newest(all);
         let (replaced, _) = split_newest(older);
         let newest = ties[0].observation;
         if absences.include(newest) {
-            return gone(newest);
+            return gone(newest, runs.of(&ties[0]));
         }
         let next = Some(newest.observed_at);
         let is_gone = |it: &KeyedObservation<'_>| absences.include_between(it.observation, next);
         let replaced =
             if replaced.first().is_some_and(is_gone) { &replaced[..0] } else { replaced };
-        current(ties, replaced, facts.critical_subjects)
+        current(ties, replaced, runs.of(&ties[0]), facts.critical_subjects)
     });
     newest.collect()
+}
+
+/// The places of observations, each of which is read once where it follows itself.
+#[derive(Default)]
+struct Runs<'a> {
+    last: Option<(KeyedObservation<'a>, Place<'a>)>,
+    n: u32,
+}
+
+impl<'a> Runs<'a> {
+    fn of(&mut self, it: &KeyedObservation<'a>) -> (u32, Place<'a>) {
+        let is_same = |last: &KeyedObservation<'_>| {
+            (last.origin, last.scope) == (it.origin, it.scope)
+                && last.observation.platform == it.observation.platform
+        };
+        match self.last {
+            Some((last, place)) if is_same(&last) => (self.n, place),
+            _ => {
+                let place = Place::of(it.observation);
+                self.last = Some((*it, place));
+                self.n += 1;
+                (self.n, place)
+            }
+        }
+    }
 }
 
 /// Splits off the observations that have the time of the first one.
@@ -317,13 +347,15 @@ fn by_age_and_content(a: &Observation, b: &Observation) -> Ordering {
 }
 
 /// `newest`: one of the newest observations of something that a later complete read lacks.
-fn gone(newest: &Observation) -> Current<'_> {
-    Current { worst: newest, ties: &[], result: None, check: check(newest), replaced: &[] }
+fn gone<'a>(newest: &'a Observation, (run, place): (u32, Place<'a>)) -> Current<'a> {
+    let check = check(newest);
+    Current { worst: newest, ties: &[], result: None, check, place, run, replaced: &[] }
 }
 
 fn current<'a>(
     ties: &'a [KeyedObservation<'a>],
     replaced: &'a [KeyedObservation<'a>],
+    (run, place): (u32, Place<'a>),
     critical: &[u64],
 ) -> Current<'a> {
     let mut worst = (ties[0].observation, None);
@@ -336,7 +368,8 @@ fn current<'a>(
         }
         whole = Some(whole.map_or(result, |it| worst_of(it, result)));
     }
-    Current { worst: worst.0, ties, result: whole, check: check(worst.0), replaced }
+    let check = check(worst.0);
+    Current { worst: worst.0, ties, result: whole, check, place, run, replaced }
 }
 
 fn worst_of(a: CheckResult, b: CheckResult) -> CheckResult {

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::left::Left;
-use super::sight::{NETWORK, Place, Sight, Sights, first_sight, is_cloud, take};
+use super::place::{NETWORK, Place, is_cloud};
+use super::sight::{Sight, Sights, first_sight, take};
 use crate::clock::Time;
 use crate::engine::catalog::facet::Population;
 use crate::engine::estate::{EstateKind, FirstSights, QuietDevice, SaidWhole, SystemCounts};

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::current::Current;
-use super::sight::{Place, Sights, newest};
+use super::place::Place;
+use super::sight::{Sights, newest};
 use crate::engine::estate::MemberDecision;
 use crate::engine::fact::Facts;
 use crate::engine::horizon::Horizon;
@@ -75,15 +76,15 @@ impl<'a> Left<'a> {
             return BTreeSet::new();
         }
         // Lists do not name a platform: their place is what their scope says.
-        let seen = current.iter().map(|it| it.worst).filter(|it| it.platform.is_none());
-        let left = seen.filter(|it| self.find(Place::of(it)).is_some());
+        let seen = current.iter().filter(|it| it.worst.platform.is_none());
+        let left = seen.filter(|it| self.find(it.place).is_some()).map(|it| it.worst);
         left.map(|it| (it.source.clone(), it.scope.clone())).collect()
     }
 
     /// Drops what was seen of the members.
     pub(in crate::engine) fn drop_from(&self, current: &mut Vec<Current<'_>>) {
         if !self.decisions.is_empty() {
-            current.retain(|it| self.find(Place::of(it.worst)).is_none());
+            current.retain(|it| self.find(it.place).is_none());
         }
     }
 

@@ -6,6 +6,7 @@ pub(super) mod estate;
 pub(super) mod fraction;
 pub(super) mod left;
 pub(super) mod part;
+pub(super) mod place;
 pub(super) mod share;
 pub(super) mod sight;
 pub(super) mod stated;

@@ -1,13 +1,12 @@
 //! What of a control was looked at: each facet, on each platform and account that it is asked on, and on each device.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
-use super::current::{CheckKey, EvidenceClaim};
+use super::current::{CheckKey, CheckResult, EvidenceClaim};
 use super::estate::Estate;
 use super::fraction::Share;
-use super::sight::{Place, is_cloud};
+use super::place::{Place, is_cloud};
 use super::stated::BareParts;
 use super::unseen::{self, Spot, UnseenPart};
 use crate::engine::catalog::Control;
@@ -20,8 +19,9 @@ use crate::engine::memory::Extent;
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Parts<'a> {
     asked: Vec<AskedPart>,
-    /// What passes of each check that shows too little to meet any, or that fails and is of none of them.
-    beside: Vec<Share>,
+    looks: Vec<Look<'a>>,
+    /// Those that show too little to meet any of them.
+    thin: Vec<Counted<'a>>,
     unseen: Vec<UnseenPart<'a>>,
     /// Those that nobody saw either, and that a person calls met, without evidence.
     claimed: Vec<UnseenPart<'a>>,
@@ -32,40 +32,52 @@ pub(in crate::engine) struct Parts<'a> {
 struct AskedPart {
     /// The share that was looked at.
     looked_at: Share,
-    /// What passes of each check that looked at it.
-    passing: Vec<Share>,
+    /// Which looks were at it, by their index.
+    looks: Vec<usize>,
 }
 
 /// What one claim looked at.
 #[derive(Debug)]
 struct Look<'a> {
+    index: usize,
     place: Place<'a>,
     facets: FacetSet,
-    check: CheckKey<'a>,
-    passed: u64,
-    known: u64,
-    is_failing: bool,
-    is_of_part: Cell<bool>,
+    of_check: Counted<'a>,
     /// How many members it counted, by its source, if that counts for the control and does not say that these are all.
     counted: Option<(&'a str, u64)>,
 }
 
-impl<'a> Look<'a> {
+/// What passes of one check.
+#[derive(Clone, Copy, Debug)]
+struct Counted<'a> {
+    check: CheckKey<'a>,
+    passed: u64,
+    known: u64,
+    is_failing: bool,
+}
+
+impl<'a> Counted<'a> {
     fn of(claim: &EvidenceClaim<'a>) -> Self {
-        let (it, result) = (claim.current.worst, &claim.result);
+        let CheckResult { passed, failed, unseen, .. } = claim.result;
+        let (known, is_failing) = (passed + failed + unseen, claim.result.is_failing());
+        Self { check: claim.current.check, passed, known, is_failing }
+    }
+}
+
+impl<'a> Look<'a> {
+    fn of(index: usize, claim: &EvidenceClaim<'a>) -> Self {
+        let it = claim.current.worst;
         let is_of_some =
             matches!(it.memory.extent, Extent::Named | Extent::Counted | Extent::Numbers { .. });
-        let counts = result.is_counted && is_of_some && matches!(it.subject, Subject::Control(_));
-        let known = result.passed + result.failed + result.unseen;
+        let counts =
+            claim.result.is_counted && is_of_some && matches!(it.subject, Subject::Control(_));
+        let of_check = Counted::of(claim);
         Self {
-            place: Place::of(it),
+            index,
+            place: claim.current.place,
             facets: claim.shows,
-            check: claim.current.check,
-            passed: result.passed,
-            known,
-            is_failing: result.is_failing(),
-            is_of_part: Cell::new(false),
-            counted: counts.then_some((it.source.as_str(), known)),
+            of_check,
+            counted: counts.then_some((it.source.as_str(), of_check.known)),
         }
     }
 }
@@ -89,15 +101,18 @@ impl<'a> Parts<'a> {
         estate: &Estate<'a>,
     ) -> Self {
         let mut parts = Self::default();
-        let (thin, looks): (Vec<_>, Vec<_>) = claims.partition(EvidenceClaim::is_thin);
-        if looks.is_empty() {
-            return parts;
+        let mut looks: Vec<Look<'a>> = Vec::new();
+        for it in claims {
+            if it.is_thin() {
+                parts.thin.push(Counted::of(&it));
+            } else {
+                looks.push(Look::of(looks.len(), &it));
+            }
         }
-        let looks: Vec<Look<'a>> = looks.iter().map(Look::of).collect();
-        let thin: Vec<Look<'a>> = thin.iter().map(Look::of).collect();
-        parts.ask(control, &looks, estate);
-        let is_beside = |it: &&Look<'_>| it.is_failing && !it.is_of_part.get();
-        parts.beside = passing(thin.iter().chain(looks.iter().filter(is_beside)));
+        if !looks.is_empty() {
+            parts.ask(control, &looks, estate);
+            parts.looks = looks;
+        }
         parts
     }
 
@@ -253,7 +268,7 @@ impl<'a> Parts<'a> {
         'a: 'l,
     {
         let part = AskedPart::of(Share::WHOLE, looks);
-        if part.passing.is_empty() {
+        if part.looks.is_empty() {
             let unseen = unseen();
             if !self.unseen.contains(&unseen) {
                 self.unseen.push(unseen);
@@ -303,10 +318,16 @@ impl<'a> Parts<'a> {
     ///
     /// What shows too little to meet a part lowers it if it fails, and never raises it.
     pub(in crate::engine) fn passing(&self) -> Option<Share> {
+        let mut is_asked = vec![false; self.looks.len()];
+        self.asked.iter().flat_map(|it| &it.looks).for_each(|it| is_asked[*it] = true);
+        let is_beside = |it: &&Look<'_>| it.of_check.is_failing && !is_asked[it.index];
+        let beside = self.looks.iter().filter(is_beside);
+        let beside = passing(self.thin.iter().chain(beside.map(|it| &it.of_check)));
         let of_part = |it: &AskedPart| {
-            let own = Share::mean(&it.passing);
-            let all = Share::mean(&[it.passing.as_slice(), &self.beside].concat());
-            own.or_less(all).of_share(it.looked_at)
+            let mut shares = passing(it.looks.iter().map(|it| &self.looks[*it].of_check));
+            let own = Share::mean(&shares);
+            shares.extend(&beside);
+            own.or_less(Share::mean(&shares)).of_share(it.looked_at)
         };
         let shares: Vec<Share> = self.asked.iter().map(of_part).collect();
         (!shares.is_empty()).then(|| Share::mean(&shares))
@@ -316,20 +337,20 @@ impl<'a> Parts<'a> {
 impl AskedPart {
     /// `looks`: those at it. None: it was not looked at.
     fn of<'l, 'a: 'l>(looked_at: Share, looks: impl Iterator<Item = &'l Look<'a>>) -> Self {
-        let passing = passing(looks.inspect(|it| it.is_of_part.set(true)));
-        let looked_at = if passing.is_empty() { Share::NONE } else { looked_at };
-        Self { looked_at, passing }
+        let looks: Vec<usize> = looks.map(|it| it.index).collect();
+        Self { looked_at: if looks.is_empty() { Share::NONE } else { looked_at }, looks }
     }
 }
 
 /// What passes of each check.
-fn passing<'l, 'a: 'l>(looks: impl Iterator<Item = &'l Look<'a>>) -> Vec<Share> {
-    let mut counts: BTreeMap<CheckKey<'_>, (u64, u64)> = BTreeMap::new();
-    for it in looks {
-        let (passed, known) = counts.entry(it.check).or_default();
-        (*passed, *known) = (*passed + it.passed, *known + it.known);
-    }
-    counts.into_values().map(|it| Share::of(it.0, it.1)).collect()
+fn passing<'l, 'a: 'l>(all: impl Iterator<Item = &'l Counted<'a>>) -> Vec<Share> {
+    let mut sorted: Vec<&Counted<'_>> = all.collect();
+    // Those of a scope are sorted already.
+    sorted.sort_by_key(|it| it.check);
+    let of_check = |all: &[&Counted<'_>]| {
+        Share::of(all.iter().map(|it| it.passed).sum(), all.iter().map(|it| it.known).sum())
+    };
+    sorted.chunk_by(|a, b| a.check == b.check).map(of_check).collect()
 }
 
 /// The single devices that were looked at, and how many devices were: these, or what one source counts, if that is more.

@@ -129,17 +129,22 @@ impl<'a> Sum<'a> {
 
     /// 0 to 100. A status without counts is one subject, which passes only if it is compliant.
     pub(in crate::engine) fn score(&self) -> u8 {
+        if self.status == Status::Compliant {
+            return 100;
+        }
         let looked_at = self.parts.share();
-        let passing = self.parts.passing().filter(|_| !self.share.is_none());
+        let passing = (!self.share.is_none()).then(|| self.parts.passing()).flatten();
         let part = passing.unwrap_or(self.share.of_share(looked_at)).times(49);
         let part = u8::try_from(part).expect("a share of 49 is at most 49");
         match self.status {
-            Status::Compliant => 100,
             // Most was not looked at.
             Status::Partial if looked_at.is_below_half() => 50,
             Status::Partial if !self.is_failing() && self.share.is_below_half() => 50,
             Status::Partial => 50 + part,
-            Status::NonCompliant | Status::NotAssessed | Status::NotApplicable => part,
+            Status::Compliant
+            | Status::NonCompliant
+            | Status::NotAssessed
+            | Status::NotApplicable => part,
         }
     }
 

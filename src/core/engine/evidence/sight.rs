@@ -4,78 +4,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::current::Current;
+use super::place::{Place, is_cloud};
 use crate::clock::Time;
 use crate::engine::estate::{
     EstateKind, EstateMember, FirstSight, FirstSights, N_MEMBERS_MAX, SeenEstate,
 };
-use crate::engine::fact::Observation;
 use crate::engine::horizon::Horizon;
 
 /// What nobody saw for so long does not exist any more.
 const KNOWN_DAYS: i64 = 180;
-/// The platform of what a network scan sees.
-pub(in crate::engine) const NETWORK: &str = "onPremNetwork";
-/// Those whose accounts are cloud accounts.
-const CLOUDS: [&str; 4] = ["aws", "azure", "gcp", "kubernetes"];
-
-/// What an observation is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::engine) enum Place<'a> {
-    /// The source does not say, or it is the client.
-    Client,
-    Platform {
-        platform: &'a str,
-        /// The tenant, account, subscription or project. `None`: the source does not name it.
-        account: Option<&'a str>,
-    },
-    /// One device, by its scope.
-    Device(&'a str),
-    /// A domain that the DNS is read for.
-    Domain(&'a str),
-}
-
-impl<'a> Place<'a> {
-    /// Scopes of assessors begin with what they are of, such as `aws/123456789012`. A connection is the source of its platform.
-    pub(in crate::engine) fn of(observation: &'a Observation) -> Self {
-        let scope = observation.scope.as_str();
-        let (first, rest) = scope.split_once('/').unwrap_or((scope, ""));
-        let account = Some(rest).filter(|it| !it.is_empty());
-        if let Some(platform) = &observation.platform {
-            return Self::Platform { platform, account: account.filter(|_| first == platform) };
-        }
-        match first {
-            "m365" | "google" | "aws" | "azure" | "gcp" | "kubernetes" if account.is_some() => {
-                Self::Platform { platform: first, account }
-            }
-            "googleworkspace" => Self::Platform { platform: "google", account },
-            // What a benchmark looked at ends with the benchmark.
-            "host" => match rest.rsplit_once('/') {
-                Some((host, _)) => Self::Device(host),
-                None => Self::Device(rest),
-            },
-            "image" => Self::Device(scope),
-            _ if first.parse::<std::net::IpAddr>().is_ok() => Self::Device(scope),
-            _ => match observation.source.as_str() {
-                "dns" if is_own_domain(scope) => Self::Domain(scope),
-                platform @ ("m365" | "google" | "aws" | "azure") => {
-                    Self::Platform { platform, account: None }
-                }
-                "ad" => Self::Platform { platform: NETWORK, account: None },
-                _ => Self::Client,
-            },
-        }
-    }
-}
-
-/// Every tenant of Microsoft 365 has one that nobody can use for mail of their own.
-fn is_own_domain(scope: &str) -> bool {
-    scope.contains('.') && !scope.contains('/') && !scope.ends_with(".onmicrosoft.com")
-}
-
-pub(in crate::engine) fn is_cloud(platform: &str) -> bool {
-    CLOUDS.contains(&platform)
-}
-
 /// When each source saw something of a place last.
 pub(super) type Sight<'a> = BTreeMap<&'a str, Time>;
 
@@ -101,23 +38,16 @@ pub(in crate::engine) struct Sights<'a>(pub(super) BTreeMap<Place<'a>, Sight<'a>
 impl<'a> Sights<'a> {
     pub(in crate::engine) fn of(current: &[Current<'a>], horizon: &mut Horizon) -> Self {
         let mut all: BTreeMap<Place<'a>, Sight<'a>> = BTreeMap::new();
-        let mut last: Option<(&Observation, Place<'_>)> = None;
-        for it in current.iter().filter(|it| it.result.is_some()).map(|it| it.worst) {
-            if it.is_said() {
+        let mut last: Option<(u32, Time)> = None;
+        for seen in current.iter().filter(|it| it.result.is_some()) {
+            let it = seen.worst;
+            // Those of a place follow one another.
+            let is_told = |(run, at): (u32, Time)| run == seen.run && it.observed_at <= at;
+            if it.is_said() || last.is_some_and(is_told) {
                 continue;
             }
-            // Those of a scope follow one another.
-            let is_same = |last: &Observation| {
-                (&last.source, &last.scope, &last.platform) == (&it.source, &it.scope, &it.platform)
-            };
-            let place = last.filter(|last| is_same(last.0)).map(|it| it.1);
-            let is_told =
-                place.is_some() && last.is_some_and(|last| it.observed_at <= last.0.observed_at);
-            if is_told {
-                continue;
-            }
-            let place = place.unwrap_or_else(|| Place::of(it));
-            last = Some((it, place));
+            let place = seen.place;
+            last = Some((seen.run, it.observed_at));
             let ends_at = it.observed_at.plus_days(KNOWN_DAYS);
             horizon.see(ends_at);
             if place != Place::Client && !horizon.is_past(ends_at) {

@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use bincode::{Decode, Encode};
 
 use super::current::{CheckResult, EvidenceClaim};
-use super::sight::Place;
+use super::place::Place;
 use crate::clock::Time;
 use crate::engine::basis::{Basis, Ground};
 use crate::engine::catalog::facet::FacetSet;
@@ -231,10 +231,15 @@ pub(in crate::engine) fn settle<'a>(
 
 /// What a verdict by these claims rests on. What people attest is its ground only if no source saw anything.
 pub(in crate::engine) fn ground<'a>(claims: impl Iterator<Item = EvidenceClaim<'a>>) -> Ground {
-    let (said, seen): (Vec<_>, Vec<_>) = claims.partition(|it| it.current.worst.is_said());
-    let ground = Ground::observed(seen.iter().map(|it| it.place().0));
+    let mut is_said_failing = false;
+    let seen = claims.filter(|it| {
+        let is_said = it.current.worst.is_said();
+        is_said_failing |= is_said && it.result.is_failing();
+        !is_said
+    });
+    let ground = Ground::observed(seen.map(|it| it.place().0));
     match ground.n_sources {
-        0 if said.iter().any(|it| it.result.is_failing()) => Ground::of(Basis::Attested),
+        0 if is_said_failing => Ground::of(Basis::Attested),
         0 => Ground::of(Basis::AttestedWithEvidence),
         _ => ground,
     }
@@ -243,8 +248,8 @@ pub(in crate::engine) fn ground<'a>(claims: impl Iterator<Item = EvidenceClaim<'
 impl EvidenceClaim<'_> {
     /// Whether all that a source saw is of the part that a person speaks of.
     fn is_within(&self, control: &Control, said: &Self) -> bool {
-        let (seen, place) = (self.current.worst, Place::of(said.current.worst));
-        let is_there = match (Place::of(seen), place) {
+        let (seen, place) = (self.current.worst, said.current.place);
+        let is_there = match (self.current.place, place) {
             (_, Place::Client) => true,
             (
                 Place::Platform { platform, account },

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
-use super::sight::{NETWORK, Place};
+use super::place::{NETWORK, Place};
 use super::stated::BareParts;
 use crate::engine::catalog::Control;
 use crate::engine::catalog::facet::{Facet, FacetSet, Population};
