@@ -57,7 +57,7 @@ pub(crate) fn number(name: &str, default: u32) -> u32 {
 pub(crate) fn measure(report: &mut Report) {
     let n_clients = number("POSTURE_CLIENTS", 20);
     let n_days = number("POSTURE_DAYS", 3 * DAYS_A_YEAR);
-    let only = std::env::var("POSTURE_ENGINE").ok();
+    let only = std::env::var_os("POSTURE_ENGINE");
     let cluster = Cluster::start(&SETTINGS);
     for (name, engine) in
         [("file", Engine::File), ("postgresql", Engine::Server(&cluster, cluster.port))]
@@ -107,7 +107,7 @@ fn live(
         Report::note(&format!("nights {first} to {end}: a client takes"), mib(kib));
         Report::note("(it took)", format!("{seconds:.0} s"));
     }
-    let kib = (sizes[sizes.len() - 1] - sizes[0]) / 1024 / u64::from(n_clients);
+    let kib = sizes[sizes.len() - 1].saturating_sub(sizes[0]) / 1024 / u64::from(n_clients);
     let kib_a_year = kib * u64::from(DAYS_A_YEAR) / u64::from(n_days);
     report.goal("a client and year", mib(kib_a_year), "< 2 MiB", kib_a_year < GOAL_KIB);
     let last = store.client_store(ids[0]);
