@@ -216,6 +216,31 @@ fn an_acceptance_covers_nothing_worse_than_it_was_given_for() {
     assert_eq!(critical(&posture, &client), risk);
     assert_eq!(occurrences(&posture, "risk_item_created", &risk), [2]);
     assert_eq!(occurrences(&posture, "critical_risk_detected", &risk), [2], "once");
+    let shown =
+        || posture.operator("GET", &path(&client, &risk), &Value::Null).json()["data"].clone();
+    let acceptances = || {
+        let said = super::read(&posture, &format!("/api/clients/{client}/statements?limit=1"));
+        let is_there = |name: &str| !shown()[name].is_null();
+        let state = said[0]["state"].as_str().unwrap().to_owned();
+        (is_there("acceptance"), is_there("exceededAcceptance"), state)
+    };
+    assert_eq!(acceptances(), (false, true, "exceeded".to_owned()));
+    // It is covered again while it is no worse than what was accepted, and is open again when that is withdrawn.
+    posture.pass_s(60);
+    import(&posture, &client, "again=true", &found("high"));
+    assert_eq!(acceptances(), (true, false, "in_force".to_owned()));
+    assert!(listed(&posture, &client).is_empty());
+    let resolved = told(&posture, "risk_item_resolved").pop().expect("it is accepted");
+    assert_eq!(resolved["object"]["resolution"], "accepted");
+    posture.pass_s(60);
+    import(&posture, &client, "again=true", &found("critical"));
+    let n_events = posture.events().len();
+    patched(&posture, &path(&client, &risk), &json!({"accepted": false}));
+    assert_eq!(posture.events().len(), n_events, "it is open already");
+    posture.pass_s(60);
+    import(&posture, &client, "again=true", &found("high"));
+    assert_eq!(acceptances(), (false, false, "recorded".to_owned()));
+    assert_eq!(occurrences(&posture, "risk_item_created", &risk), [2, 3]);
 }
 
 #[test]

@@ -375,3 +375,59 @@ fn a_large_run_brings_back_what_it_took_the_place_of_weeks_ago() {
     let all = all.as_array().unwrap();
     assert!(all.len() == 1_000 && all.iter().all(|it| it["status"] == "compliant"), "{all:?}");
 }
+
+/// The only open risk of a client.
+fn risk(posture: &Posture, client: &str) -> Value {
+    let mut all = read(posture, &format!("/api/clients/{client}/risks"));
+    assert_eq!(all.as_array().unwrap().len(), 1, "{all}");
+    all[0].take()
+}
+
+/// Pushes what a source says of DAT-01 in an hour. Returns the import.
+fn push(posture: &Posture, client: &str, source: &str, status: &str) -> String {
+    posture.pass_s(3_600);
+    let seen = json!([{"control": "DAT-01", "status": status}]);
+    let body = json!({"source": source, "scope": "all", "observations": seen});
+    let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+    answer.json()["data"]["importId"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_acceptance_that_a_mistake_exceeded_counts_again() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    push(&posture, &client, "rmm", "partial");
+    enter(&posture, &client, &Entry::Accept);
+    let accepted = risk(&posture, &client);
+    let mistake = push(&posture, &client, "idp", "non_compliant");
+    let exceeded = risk(&posture, &client);
+    assert_eq!((&exceeded["acceptance"], &exceeded["occurrence"]), (&Value::Null, &json!(2)));
+    assert_eq!(exceeded["exceededAcceptance"], accepted["acceptance"]);
+    super::undo(&posture, &client, &mistake);
+    let restored = risk(&posture, &client);
+    assert_eq!(restored["acceptance"], accepted["acceptance"]);
+    let resolved = super::told(&posture, "risk_item_resolved").pop().unwrap();
+    assert_eq!(resolved["object"]["resolution"], "accepted");
+    // What was accepted in place of it was a mistake: as much is covered as before.
+    push(&posture, &client, "idp", "non_compliant");
+    let second = enter(&posture, &client, &Entry::Accept);
+    assert!(!risk(&posture, &client)["acceptance"].is_null());
+    undo(&posture, &client, &second);
+    let shown = risk(&posture, &client);
+    assert_eq!(shown["acceptance"], Value::Null, "it is worse than what was accepted first");
+    assert_eq!(shown["exceededAcceptance"], accepted["acceptance"]);
+}
+
+#[test]
+fn a_risk_that_a_mistake_closed_weeks_ago_is_the_same_risk() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    push(&posture, &client, "rmm", "partial");
+    enter(&posture, &client, &Entry::Accept);
+    let before = risk(&posture, &client);
+    let mistake = push(&posture, &client, "rmm", "compliant");
+    assert_eq!(read(&posture, &format!("/api/clients/{client}/risks")), json!([]));
+    posture.pass_days(20);
+    super::undo(&posture, &client, &mistake);
+    assert_eq!(risk(&posture, &client), before);
+}

@@ -262,7 +262,7 @@ pub(in crate::app) fn of_decision(it: &RowDecision) -> Content {
 }
 
 pub(in crate::app) fn of_acceptance(it: &Acceptance) -> Content {
-    content(StatedAnswer::Accepted(it.severity), it.at, Some(it.until))
+    content(StatedAnswer::Accepted(it.severity, it.extent), it.at, Some(it.until))
 }
 
 pub(in crate::app) fn of_answer(usage: &Usage, at: Time) -> Content {
@@ -335,9 +335,9 @@ pub(in crate::app) fn decision_of(record: &StatementRecord) -> Option<RowDecisio
 /// Returns the acceptance that a record holds. `None`: it holds something else.
 pub(in crate::app) fn acceptance_of(record: &StatementRecord) -> Option<Acceptance> {
     let content = record.content()?;
-    let StatedAnswer::Accepted(severity) = content.answer else { return None };
+    let StatedAnswer::Accepted(severity, extent) = content.answer else { return None };
     let (reason, by) = (record.reason.clone(), record.author.by.clone());
-    Some(Acceptance { until: content.until?, reason, by, at: content.from, severity, extent: None })
+    Some(Acceptance { until: content.until?, reason, by, at: content.from, severity, extent })
 }
 
 /// Returns what a person sees who makes a statement about it.

@@ -8,10 +8,10 @@ use crate::app::event::envelope::NewEvent;
 use crate::app::event::risk::Return;
 use crate::clock::Time;
 use crate::engine::change::{self, Change};
-use crate::engine::posture::{Posture, Risk};
+use crate::engine::posture::Posture;
 use crate::id::RiskId;
 use crate::store::per_client::condition::REOPEN_DAYS;
-use crate::store::per_client::posture::{Acceptance, Closed, OpenRisk, Resolution};
+use crate::store::per_client::posture::{Closed, OpenRisk, Resolution};
 
 /// A closed risk is kept for so long, for reports about a quarter.
 const CLOSED_DAYS: i64 = 90;
@@ -25,26 +25,16 @@ pub struct Carried {
     pub forgotten: Vec<String>,
     /// Those of `risks` that stayed open and are shown again, because their acceptance no longer covers them.
     pub returned: Vec<(OpenRisk, Return<'static>)>,
-    /// Those of `risks` that are accepted from now on because what fails was muted at its source.
-    pub muted: Vec<OpenRisk>,
+    /// Those of `risks` that stayed open and are no longer shown: what fails was muted at its source, or is no longer worse than what
+    /// was accepted.
+    pub hidden: Vec<OpenRisk>,
     /// When the next acceptance ends.
     pub next_end: Option<Time>,
 }
 
-/// Returns true if an acceptance still covers a risk.
-pub(in crate::app) fn covers(acceptance: &Acceptance, risk: &Risk, now: Time) -> bool {
-    now < acceptance.until && !exceeds(risk, acceptance)
-}
-
-/// Returns true if a risk got clearly worse than what was accepted.
-fn exceeds(risk: &Risk, acceptance: &Acceptance) -> bool {
-    acceptance.severity < risk.severity
-        || acceptance.extent.is_some_and(|it| risk.extent.exceeds(&it))
-}
-
 /// Returns the risks to store. A risk keeps its id as long as its condition exists, and gets it back if the condition
 /// returns within [`REOPEN_DAYS`]. The same is true of an acceptance until it expires. `is_undo`: what closed a risk may
-/// have been a mistake, so it is open since it was before.
+/// have been a mistake, so it is the same risk, open since it was before.
 pub fn carry(
     stored: &[OpenRisk],
     posture: &Posture,
@@ -53,24 +43,22 @@ pub fn carry(
 ) -> Carried {
     let known: BTreeMap<&str, &OpenRisk> =
         stored.iter().map(|it| (it.risk.condition.as_str(), it)).collect();
-    let is_recent = |it: &Closed| now < it.at.plus_days(REOPEN_DAYS);
+    let is_recent = |it: &Closed| is_undo || now < it.at.plus_days(REOPEN_DAYS);
     let mut carried = Carried::default();
     for risk in &posture.risks {
         let before = known.get(risk.condition.as_str()).copied();
         let before = before.filter(|it| it.closed.as_ref().is_none_or(is_recent));
         let next = match before {
             Some(before) => {
-                let accepted = before.accepted.clone();
-                let accepted = accepted.filter(|it| covers(it, risk, now));
-                let is_new = accepted.is_none() && !risk.is_muted && !before.is_shown();
-                OpenRisk {
+                let mut next = OpenRisk {
                     risk: risk.clone(),
                     closed: None,
-                    occurrence: before.occurrence + u32::from(is_new),
                     opened_at: before.closed.filter(|_| !is_undo).map_or(before.opened_at, |_| now),
-                    accepted,
+                    accepted: before.accepted.clone().filter(|it| now < it.until),
                     ..before.clone()
-                }
+                };
+                next.occurrence += u32::from(next.is_shown() && !before.is_shown());
+                next
             }
             None => OpenRisk {
                 id: RiskId::random(),
@@ -85,13 +73,11 @@ pub fn carry(
         let end = next.accepted.as_ref().map(|it| it.until);
         carried.next_end = carried.next_end.into_iter().chain(end).min();
         if before.is_some_and(|it| it.closed.is_none() && it.occurrence < next.occurrence) {
-            let accepted = before.and_then(|it| it.accepted.as_ref());
-            let is_exceeded = accepted.is_some_and(|it| now < it.until && exceeds(risk, it));
-            let why = if is_exceeded { Return::Exceeded } else { Return::Ended };
+            let why = if next.accepted.is_some() { Return::Exceeded } else { Return::Ended };
             carried.returned.push((next.clone(), why));
         }
-        if before.is_some_and(OpenRisk::is_shown) && next.risk.is_muted {
-            carried.muted.push(next.clone());
+        if before.is_some_and(OpenRisk::is_shown) && !next.is_shown() {
+            carried.hidden.push(next.clone());
         }
         if before != Some(&next) {
             carried.risks.push(next);
@@ -119,8 +105,8 @@ fn closed(change: &Change, known: &BTreeMap<&str, &OpenRisk>, now: Time) -> Opti
     Some(OpenRisk { closed: Some(Closed { at: now, resolution }), ..(*open).clone() })
 }
 
-/// Returns the events about risks whose acceptance ended by itself, and about those that were muted at their source. Risks that
-/// became critical are announced by `changes`. What another release makes of them is no news.
+/// Returns the events about risks whose acceptance ended by itself, and about those that are accepted by themselves. Risks that became
+/// critical are announced by `changes`. What another release makes of them is no news.
 pub fn returned(
     carried: &Carried,
     changes: &[Change],
@@ -136,7 +122,7 @@ pub fn returned(
     let critical: HashSet<&str> = critical.collect();
     let is_announced = |open: &OpenRisk| critical.contains(open.risk.condition.as_str());
     let mut events: Vec<NewEvent> =
-        carried.muted.iter().filter_map(|it| event::risk::resolved(it, now)).collect();
+        carried.hidden.iter().filter_map(|it| event::risk::resolved(it, now)).collect();
     for (open, why) in &carried.returned {
         let mut shown = event::risk::shown_again(open, *why, now);
         if is_announced(open) {

@@ -4,7 +4,6 @@ use super::{Said, reference};
 use crate::app::App;
 use crate::app::assessment::condition;
 use crate::app::assessment::log::{self, Entry};
-use crate::app::assessment::risk::covers;
 use crate::app::event;
 use crate::app::event::risk::Return;
 use crate::app::input::{require_future, require_length, require_name, require_text};
@@ -164,9 +163,7 @@ impl App {
             let Some(condition) = condition.clone() else { return Ok(()) };
             let mut open = find(batch, &(id, condition))?;
             let accepted = standing.as_ref().and_then(log::acceptance_of);
-            let accepted = accepted.filter(|it| covers(it, &open.risk, now));
-            let extent = Some(open.risk.extent);
-            let accepted = accepted.map(|it| Acceptance { extent, ..it });
+            let accepted = accepted.filter(|it| now < it.until);
             set_acceptance(batch, &mut open, accepted, &entry.author.account, now)
         };
         rows.write(write).await
@@ -197,28 +194,24 @@ fn set_acceptance(
     by: &str,
     now: Time,
 ) -> Result<()> {
-    let (was_accepted, was_shown) = (open.accepted.is_some(), open.is_shown());
+    let was_shown = open.is_shown();
     let until = accepted.as_ref().map(|it| it.until);
     open.accepted = accepted;
-    let is_shown_again = was_accepted && open.is_shown();
+    let is_shown_again = !was_shown && open.is_shown();
     if is_shown_again {
         open.occurrence += 1;
     }
     batch.put_risk(open)?;
-    match until {
-        Some(until) => {
-            if was_shown && let Some(event) = event::risk::resolved(open, now) {
-                event.add(batch)?;
-                event::summary::close_one(batch, event.key(), now)?;
-            }
-            batch.hasten_due(until)?;
+    if is_shown_again {
+        for event in event::risk::shown_again(open, Return::EndedBy(by), now) {
+            event.add(batch)?;
         }
-        None if is_shown_again => {
-            for event in event::risk::shown_again(open, Return::EndedBy(by), now) {
-                event.add(batch)?;
-            }
-        }
-        None => (),
+    } else if was_shown && let Some(event) = event::risk::resolved(open, now) {
+        event.add(batch)?;
+        event::summary::close_one(batch, event.key(), now)?;
+    }
+    if let Some(until) = until {
+        batch.hasten_due(until)?;
     }
     condition::reevaluate_and_schedule(batch, now)
 }

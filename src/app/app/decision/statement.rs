@@ -1,6 +1,6 @@
 //! What people said about a client, from the first to the last: who, when, why, and what became of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::app::assessment::log;
 use crate::clock::Time;
@@ -9,6 +9,7 @@ use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::RiskId;
 use crate::store::ClientSnapshot;
+use crate::store::per_client::posture::OpenRisk;
 use crate::store::per_client::statement::{
     Deed, Fate, StatementNumber, StatementRecord, Topic, fates,
 };
@@ -92,8 +93,10 @@ pub enum Standing {
     InForce,
     /// It counted until its end.
     Expired,
-    /// The risk that it accepted is closed, or became more severe than what was accepted.
+    /// The risk that it accepted is closed.
     Ended,
+    /// The risk is worse than what it accepted. It counts again if the risk is no worse than that before its end.
+    Exceeded,
     Superseded(StatementNumber),
     Withdrawn(StatementNumber),
     Undone(StatementNumber),
@@ -102,8 +105,16 @@ pub enum Standing {
 }
 
 impl Standing {
-    pub const WORDS: [&str; 7] =
-        ["in_force", "expired", "ended", "superseded", "withdrawn", "undone", "recorded"];
+    pub const WORDS: [&str; 8] = [
+        "in_force",
+        "expired",
+        "ended",
+        "exceeded",
+        "superseded",
+        "withdrawn",
+        "undone",
+        "recorded",
+    ];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -111,6 +122,7 @@ impl Standing {
             Self::InForce => "in_force",
             Self::Expired => "expired",
             Self::Ended => "ended",
+            Self::Exceeded => "exceeded",
             Self::Superseded(_) => "superseded",
             Self::Withdrawn(_) => "withdrawn",
             Self::Undone(_) => "undone",
@@ -123,7 +135,7 @@ impl Standing {
     pub const fn ended_by(self) -> Option<StatementNumber> {
         match self {
             Self::Superseded(by) | Self::Withdrawn(by) | Self::Undone(by) => Some(by),
-            Self::InForce | Self::Expired | Self::Ended | Self::Recorded => None,
+            Self::InForce | Self::Expired | Self::Ended | Self::Exceeded | Self::Recorded => None,
         }
     }
 }
@@ -200,10 +212,9 @@ pub fn list(
                 Standing::Expired
             }
             (Fate::Stands, Deed::State(_)) => match &record.topic {
-                Topic::Risk(id) if !accepted.contains(id) => Standing::Ended,
+                Topic::Risk(id) => accepted.get(id).copied().unwrap_or(Standing::Ended),
                 Topic::Control(_)
                 | Topic::Requirement { .. }
-                | Topic::Risk(_)
                 | Topic::Profile(_)
                 | Topic::Import(_)
                 | Topic::Hold
@@ -220,12 +231,17 @@ pub fn list(
     Ok(found)
 }
 
-/// The risks whose acceptance counts, if any of the records is about one.
-fn accepted_risks(rows: &ClientSnapshot, records: &[StatementRecord]) -> Result<BTreeSet<RiskId>> {
+/// The open risks that are accepted, and whether that covers them, if any of the records is about one.
+fn accepted_risks(
+    rows: &ClientSnapshot,
+    records: &[StatementRecord],
+) -> Result<BTreeMap<RiskId, Standing>> {
     if !records.iter().any(|it| matches!(it.topic, Topic::Risk(_))) {
-        return Ok(BTreeSet::new());
+        return Ok(BTreeMap::new());
     }
     let all = rows.list_risks()?.into_iter();
     let accepted = all.filter(|it| it.closed.is_none() && it.accepted.is_some());
-    Ok(accepted.map(|it| it.id).collect())
+    let covers = |it: &OpenRisk| it.acceptance().is_some();
+    let standing = |it: &OpenRisk| if covers(it) { Standing::InForce } else { Standing::Exceeded };
+    Ok(accepted.map(|it| (it.id, standing(&it))).collect())
 }

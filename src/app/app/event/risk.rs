@@ -188,7 +188,7 @@ pub fn resolved(open: &OpenRisk, now: Time) -> Option<NewEvent> {
         None if open.is_accepted() => Resolution::Accepted,
         None => return None,
     };
-    let acceptance = open.accepted.as_ref().filter(|_| open.closed.is_none());
+    let acceptance = open.acceptance().filter(|_| open.closed.is_none());
     let body = RiskItemResolved {
         risk: RiskFields::of(open),
         resolution: resolution.as_str(),

@@ -196,15 +196,15 @@ fn show(options: &Config, json: bool, which: &RiskArgs) -> Result<()> {
         ("remediation", "remediation"),
     ];
     print::fields(&risk, &names)?;
-    let acceptance = &risk["acceptance"];
-    if !acceptance.is_null() {
-        let cell = |name: &str| print::cell(&acceptance[name]);
-        print::line(&format!(
-            "accepted by {} until {}: {}",
-            cell("by"),
-            print::minute(&acceptance["until"]),
-            cell("reason")
-        ))?;
+    let exceeded = "; it got worse than that, so it is open until it is no worse";
+    for (name, what) in [("acceptance", ""), ("exceededAcceptance", exceeded)] {
+        let acceptance = &risk[name];
+        if !acceptance.is_null() {
+            let cell = |name: &str| print::cell(&acceptance[name]);
+            let until = print::minute(&acceptance["until"]);
+            let (by, reason) = (cell("by"), cell("reason"));
+            print::line(&format!("accepted by {by} until {until}: {reason}{what}"))?;
+        }
     }
     observation::show_failing("what fails:", &failing)
 }

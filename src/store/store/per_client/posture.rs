@@ -44,20 +44,26 @@ pub struct OpenRisk {
     pub occurrence: u32,
     /// When it was last opened. An acceptance does not change it.
     pub opened_at: Time,
-    /// Accepted, so that it is not shown. Ends with the first assessment after the acceptance expired.
+    /// What a person accepts of it, until the first assessment after that expired. It covers the risk while that is no worse.
     pub accepted: Option<Acceptance>,
 }
 
 impl OpenRisk {
+    /// The acceptance that covers it, so that it is not shown.
+    #[must_use]
+    pub fn acceptance(&self) -> Option<&Acceptance> {
+        self.accepted.as_ref().filter(|it| it.covers(&self.risk))
+    }
+
     /// A person accepts it, or it is accepted in the tool that sees it.
     #[must_use]
-    pub const fn is_accepted(&self) -> bool {
-        self.accepted.is_some() || self.risk.is_muted
+    pub fn is_accepted(&self) -> bool {
+        self.acceptance().is_some() || self.risk.is_muted
     }
 
     /// It is open, and nobody accepts it.
     #[must_use]
-    pub const fn is_shown(&self) -> bool {
+    pub fn is_shown(&self) -> bool {
         self.closed.is_none() && !self.is_accepted()
     }
 }
@@ -74,6 +80,14 @@ pub struct Acceptance {
     pub severity: Severity,
     /// How much failed then. `None`: of a release that did not keep it.
     pub extent: Option<RiskExtent>,
+}
+
+impl Acceptance {
+    /// Returns false if a risk is clearly worse than what was accepted.
+    #[must_use]
+    pub fn covers(&self, risk: &Risk) -> bool {
+        risk.severity <= self.severity && self.extent.is_none_or(|it| !risk.extent.exceeds(&it))
+    }
 }
 
 read_by_layout!(Acceptance { until, reason, by, at, severity } and then { extent });

@@ -16,6 +16,7 @@ use crate::engine::ControlPart;
 use crate::engine::estate::EstateKind;
 use crate::engine::fact::{RowDecision, Status};
 use crate::engine::framework::FrameworkId;
+use crate::engine::posture::RiskExtent;
 use crate::engine::severity::Severity;
 use crate::engine::subject::SubjectRuling;
 use crate::error::Result;
@@ -118,8 +119,8 @@ pub enum StatedAnswer {
     /// Of a requirement.
     OutOfScope,
     Attested,
-    /// Of a risk that is this severe.
-    Accepted(Severity),
+    /// Of a risk that is this severe, and of which so much fails. `None`: of a release that did not keep it.
+    Accepted(Severity, Option<RiskExtent>),
     /// Of a platform of the profile.
     Used,
     Unused,
@@ -166,7 +167,7 @@ impl StatedAnswer {
             Self::Status(status) => status.as_str(),
             Self::OutOfScope => "out_of_scope",
             Self::Attested => "attested",
-            Self::Accepted(_) => "accepted",
+            Self::Accepted(..) => "accepted",
             Self::Used => "used",
             Self::Unused => "unused",
             Self::Unknown => "unknown",

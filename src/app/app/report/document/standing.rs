@@ -216,9 +216,9 @@ impl App {
         quarter.requirements = requirements(&frameworks, changes);
         let cut = Cut { limit: N_RISKS_NAMED, offset: 0 };
         let mut risks = page_risks(rows, None, cut)?.items;
-        let of_people = |it: &OpenRisk| it.accepted.is_some();
+        let of_people = |it: &OpenRisk| it.acceptance().is_some();
         let mut accepted = page_open_risks(rows, cut, RiskOrder::Score, of_people)?;
-        let of_tools = |it: &OpenRisk| it.is_accepted() && it.accepted.is_none();
+        let of_tools = |it: &OpenRisk| it.is_accepted() && it.acceptance().is_none();
         let mut muted = page_open_risks(rows, cut, RiskOrder::Score, of_tools)?;
         for it in risks.iter_mut().chain(&mut accepted.items).chain(&mut muted.items) {
             it.risk.title = wording::risk(language, &report.catalog, &it.risk);

@@ -53,8 +53,11 @@ pub struct ManagedRiskView {
     opened_at: When,
     /// False if the evidence for it has expired.
     verified: bool,
-    /// Null: nobody accepted the risk.
+    /// Null: nobody accepted the risk as it is.
     acceptance: Null<AcceptanceView>,
+    /// An acceptance that does not cover the risk, because it is clearly worse than what was accepted. It counts again if the risk is
+    /// no worse than that before it expires. Null: there is none.
+    exceeded_acceptance: Null<AcceptanceView>,
     /// Everything that fails is muted at its source, such as an assessor's list of exceptions: the risk counts as accepted.
     muted: bool,
     /// What the risk is called in other systems, for example its ticket.
@@ -80,7 +83,9 @@ impl AcceptanceView {
 
 impl ManagedRiskView {
     pub fn of(open: OpenRisk, references: Vec<ExternalReference>) -> Self {
+        let covers = open.acceptance().is_some();
         let OpenRisk { id, risk, created_at, closed: _, occurrence, opened_at, accepted } = open;
+        let said = |is_wanted: bool| accepted.clone().filter(|_| is_wanted).map(AcceptanceView::of);
         Self {
             id: Uid::of(id.as_bytes()),
             control_code: risk.control_code().map(str::to_owned).into(),
@@ -95,7 +100,8 @@ impl ManagedRiskView {
             occurrence,
             opened_at: When(opened_at),
             verified: risk.verified,
-            acceptance: accepted.map(AcceptanceView::of).into(),
+            acceptance: said(covers).into(),
+            exceeded_acceptance: said(!covers).into(),
             muted: risk.is_muted,
             external_references: ReferenceView::all(references),
         }
@@ -225,8 +231,8 @@ impl ManagedRisks {
     /// Accept a risk, revoke the acceptance, or set its external references
     ///
     /// An accepted risk is announced as resolved. The versioned interface does not list it until the acceptance expires, is
-    /// revoked, or no longer covers the risk because it became more severe. It is then announced as created again. Scores
-    /// do not change.
+    /// revoked, or the risk is clearly worse than what was accepted. It is then announced as created again. Scores do not
+    /// change.
     /// Scope: `manage:decisions`.
     #[oai(
         path = "/clients/:clientId/risks/:riskId",
