@@ -177,6 +177,32 @@ fn each_platform_and_account_that_is_known_must_be_seen() {
     assert_eq!(of(&world.seen(aws("1")).seen(aws("2"))).0, Compliant);
 }
 
+/// Of no platform more is shown than of the one that the scope names.
+#[test]
+fn what_a_scope_begins_with_is_what_was_looked_at() {
+    let platforms = [
+        ("m365", "m365"),
+        ("google", "google"),
+        ("googleworkspace", "google"),
+        ("aws", "aws"),
+        ("azure", "azure"),
+        ("gcp", "gcp"),
+        ("kubernetes", "kubernetes"),
+        ("otherIdentity", "otherIdentity"),
+        ("okta", "otherIdentity"),
+        ("onPremNetwork", "onPremNetwork"),
+    ];
+    for (first, platform) in platforms {
+        for other in platforms.iter().map(|it| it.1).filter(|it| *it != platform) {
+            let mut world = over(Population::Client, &[platform, other]);
+            world.profile.insert(platform.to_owned(), Usage::Used);
+            world.profile.insert(other.to_owned(), Usage::Used);
+            let found = of(&world.seen(seen(3, 0).scope(&format!("{first}/1"))));
+            assert_eq!(found.2, Some(PartialBecause::Unseen), "{first}, {other}: {}", found.3);
+        }
+    }
+}
+
 /// Nine of ten accounts stop being read: what passed in them is over, and they are not forgotten.
 #[test]
 fn an_account_that_is_read_no_more_is_missing_until_it_is_gone() {

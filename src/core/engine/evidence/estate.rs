@@ -3,17 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::left::Left;
-use super::place::{NETWORK, Place, is_cloud};
+use super::place::{NETWORK, Place, SEEN_ONE_BY_ONE, is_cloud};
 use super::sight::{Sight, Sights, first_sight, take};
 use crate::clock::Time;
 use crate::engine::catalog::facet::Population;
 use crate::engine::estate::{EstateKind, FirstSights, QuietDevice, SaidWhole, SystemCounts};
 use crate::engine::fact::{Facts, Usage};
 use crate::engine::horizon::Horizon;
-
-/// Platforms of which each must be seen. Others are of devices and of what the client does.
-const SEEN_ONE_BY_ONE: [&str; 8] =
-    ["m365", "google", "aws", "azure", "gcp", "kubernetes", "otherIdentity", NETWORK];
 
 /// What is known of one client, and meant.
 #[derive(Debug, Default)]

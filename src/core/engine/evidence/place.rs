@@ -4,6 +4,9 @@ use crate::engine::fact::Observation;
 
 /// The platform of what a network scan sees.
 pub(in crate::engine) const NETWORK: &str = "onPremNetwork";
+/// Platforms of which each must be seen. Others are of devices and of what the client does.
+pub(in crate::engine) const SEEN_ONE_BY_ONE: [&str; 8] =
+    ["m365", "google", "aws", "azure", "gcp", "kubernetes", "otherIdentity", NETWORK];
 /// Those whose accounts are cloud accounts.
 const CLOUDS: [&str; 4] = ["aws", "azure", "gcp", "kubernetes"];
 
@@ -33,10 +36,11 @@ impl<'a> Place<'a> {
             return Self::Platform { platform, account: account.filter(|_| first == platform) };
         }
         match first {
-            "m365" | "google" | "aws" | "azure" | "gcp" | "kubernetes" if account.is_some() => {
+            _ if account.is_some() && SEEN_ONE_BY_ONE.contains(&first) => {
                 Self::Platform { platform: first, account }
             }
             "googleworkspace" => Self::Platform { platform: "google", account },
+            "okta" => Self::Platform { platform: "otherIdentity", account },
             // What a benchmark looked at ends with the benchmark.
             "host" => match rest.rsplit_once('/') {
                 Some((host, _)) => Self::Device(host),

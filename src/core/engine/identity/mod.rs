@@ -262,7 +262,7 @@ impl<'a> Known<'a> {
 }
 
 /// Returns what the accounts that are known show about the controls for accounts. A control about which they show nothing is
-/// left out.
+/// left out. Names are in order, whatever the order of the list.
 ///
 /// `at`: when the newest list of them was read. `max_age_days`: for how long what passes of a control does so.
 #[must_use]
@@ -272,7 +272,9 @@ pub fn verdicts(
     dormant_days: u16,
     max_age_days: impl Fn(&str) -> u16,
 ) -> Vec<ControlVerdict<'_>> {
-    let enabled = || all.iter().filter(|it| it.is_enabled);
+    let mut enabled: Vec<&Identity> = all.iter().filter(|it| it.is_enabled).collect();
+    enabled.sort_unstable_by_key(|it| &it.user);
+    let enabled = || enabled.iter().copied();
     let guests = enabled().filter_map(|it| match it.user_type {
         UserType::Member => None,
         UserType::Guest => Some(Known::of(it, at, Some(it.privileges().is_empty()))),
