@@ -210,6 +210,21 @@ fn a_list_that_was_held_is_believed_once_the_one_before_it_is_undone() {
         read(&posture, &format!("/api/clients/{client}/accounts")).as_array().unwrap().len()
     };
     assert_eq!(count(&client), 1);
+    // Newer ones came since: who was not on the list that was held became an administrator after it.
+    let [client, other] = ["C", "D"].map(|it| posture.client(it));
+    let wrong = send(&client, 3, &accounts(12, Some(true)));
+    for it in [&client, &other] {
+        send(it, 2, &ann());
+        send(it, 1, &accounts(12, Some(true)));
+    }
+    super::undo(&posture, &client, &wrong);
+    let gained = |client: &str| {
+        let open = read(&posture, &format!("/api/conditions?clientId={client}"));
+        let gained = |it: &&Value| it["type"] == "privilege_escalation";
+        open.as_array().unwrap().iter().filter(gained).count()
+    };
+    assert_eq!(gained(&client), gained(&other));
+    assert_ne!(gained(&other), 0);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::clock::Time;
 use crate::engine::identity::Identity;
 use crate::error::Result;
 use crate::id::ImportId;
-use crate::layout::Layout;
+use crate::layout::read_by_layout;
 use crate::store::ClientBatch;
 use crate::store::kernel::envelope::Broken;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
@@ -49,26 +49,33 @@ pub struct AccountList {
     pub mark: ListMark,
     /// It was complete and accepted.
     pub is_complete: bool,
+    /// It was complete, and held because it lost too many.
+    pub is_held: bool,
     pub accounts: Vec<Identity>,
 }
 
 /// A row of a list.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-#[bincode(decode_context = "Layout")]
+#[derive(Clone, Debug, PartialEq, Eq, Encode)]
 pub struct AccountRows {
     pub is_complete: bool,
     pub accounts: Vec<Identity>,
+    pub is_held: bool,
 }
+
+read_by_layout!(AccountRows { is_complete, accounts } and then { is_held });
 
 impl AccountList {
     /// The rows that store it: at least one.
     #[must_use]
     pub fn into_rows(self) -> Vec<AccountRows> {
         let lengths = row_lengths(&self.accounts);
-        let Self { is_complete, accounts, .. } = self;
+        let Self { mark: _, is_complete, is_held, accounts } = self;
         let mut accounts = accounts.into_iter();
-        let row = |n| AccountRows { is_complete, accounts: accounts.by_ref().take(n).collect() };
-        lengths.into_iter().map(row).collect()
+        let mut row = |n| {
+            let accounts = accounts.by_ref().take(n).collect();
+            AccountRows { is_complete, accounts, is_held }
+        };
+        lengths.into_iter().map(&mut row).collect()
     }
 
     #[must_use]
@@ -153,8 +160,9 @@ impl<R: Rows> ClientTransaction<R> {
     ) -> Result<AccountList> {
         let rows: Vec<AccountRows> = self.list(FACTS, &list_key((source, scope), mark))?;
         let is_complete = rows.iter().all(|it| it.is_complete);
+        let is_held = rows.iter().any(|it| it.is_held);
         let accounts = rows.into_iter().flat_map(|it| it.accounts).collect();
-        Ok(AccountList { mark, is_complete, accounts })
+        Ok(AccountList { mark, is_complete, is_held, accounts })
     }
 }
 

@@ -38,13 +38,14 @@ pub(super) fn plan(
     let same_time = marks.iter().filter(|it| it.at == lists.at).map(|it| it.arrived_at);
     let arrived_at = same_time.max().map_or(judge.now, |it| judge.now.max(it.plus_ms(1)));
     let mark = ListMark { at: lists.at, arrived_at, import };
-    let list = AccountList { mark, is_complete: false, accounts: accounts.to_vec() };
+    let accounts = accounts.to_vec();
+    let list = AccountList { mark, is_complete: false, is_held: false, accounts };
     if newest_at.is_some_and(|it| lists.at < it) {
         return plan_late(plan, rows, place, lists, (list, &marks), judge);
     }
     let known: Vec<Identity> = rows.list_members(roster)?;
-    let kind = plan.take_reads(rows, roster, accounts.len(), lists)?;
-    let list = AccountList { is_complete: kind.means_gone(), ..list };
+    let kind = plan.take_reads(rows, roster, list.accounts.len(), lists)?;
+    let list = judged(list, kind);
     let known_at = newest_at.unwrap_or(list.mark.at);
     let merged =
         plan_newest(plan, source, lists, (&list, &known, known_at), reads.is_some(), judge);
@@ -62,8 +63,8 @@ pub(super) fn plan(
         // Lists before this one were not kept.
         let at = reads.map_or(Time::EPOCH, |it| it.at);
         let mark = ListMark { at, arrived_at: Time::EPOCH, import: ListMark::BEFORE };
-        let accounts = known;
-        plan.kept_lists.push(AccountList { mark, is_complete: reads.is_some(), accounts });
+        let (is_complete, accounts) = (reads.is_some(), known);
+        plan.kept_lists.push(AccountList { mark, is_complete, is_held: false, accounts });
     }
     plan.kept_lists.push(list);
     let n_kept = marks.iter().filter(|it| !it.is_before_all()).count() + 1;
@@ -73,6 +74,10 @@ pub(super) fn plan(
         merge_oldest(plan, &oldest.collect::<Result<Vec<_>>>()?, judge.rules.dormant_after_days);
     }
     Ok(())
+}
+
+fn judged(list: AccountList, kind: ReadKind) -> AccountList {
+    AccountList { is_complete: kind.means_gone(), is_held: kind == ReadKind::Held, ..list }
 }
 
 fn reach(list: &AccountList, has_baseline: bool) -> Reach {
@@ -165,7 +170,7 @@ fn plan_late(
     let earlier = earlier.map(reads_of);
     let (kind, _) = judge_read(earlier, list.accounts.len(), lists);
     plan.moved.entry(ListKind::Identities).or_default().is_held = kind == ReadKind::Held;
-    let list = AccountList { is_complete: kind.means_gone(), ..list };
+    let list = judged(list, kind);
     if list.is_complete {
         accept(plan, place, &list);
     }
@@ -197,42 +202,46 @@ pub(super) fn undo(
     let before = read_all(rows, place, &marks)?;
     let mut after = before.clone();
     after.remove(index);
-    let held = judge_held(plan, rows.find_reads(roster(place))?, place, &mut after);
+    if let (Some(newest), Some(reads)) = (after.last_mut(), rows.find_reads(roster(place))?) {
+        // Earlier releases kept only that the newest list was held.
+        newest.is_held |= reads.held.is_some() && newest.mark.at == reads.at;
+    }
+    let reads = judge_held(plan, place, &mut after);
     let replays = (Replay::of(&before, place, judge)?, Replay::of(&after, place, judge)?);
     restate(plan, rows, place, replays, None, judge)?;
     plan.corrected.removed.retain(|it| it.import != import); // Undoing retracts them.
     plan.forgotten_lists.push(marks[index]);
-    let accepted = after.iter().rfind(|it| it.is_complete);
-    match (accepted, after.last()) {
-        (Some(accepted), Some(newest)) => {
-            let reads = Reads { at: newest.mark.at, held, ..reads_of(accepted) };
-            plan.reads.push((ListKind::Identities, reads));
-        }
-        _ => plan.forgotten_reads.push((scope.to_owned(), ListKind::Identities)),
+    match reads {
+        Some(reads) => plan.reads.push((ListKind::Identities, reads)),
+        None => plan.forgotten_reads.push((scope.to_owned(), ListKind::Identities)),
     }
     Ok(true)
 }
 
-/// Judges a newest list that was held again, as others are before it. Returns how many accounts it has if it is still held.
+/// Judges the lists that were held once more, each after those before it. Returns what is remembered of the reads.
 fn judge_held(
     plan: &mut ListsPlan,
-    stored: Option<Reads>,
     place: (&str, &str),
     lists: &mut [AccountList],
-) -> Option<u32> {
-    let reads = stored.filter(|it| it.held.is_some())?;
-    let (newest, earlier) = lists.split_last_mut().filter(|it| it.0.mark.at == reads.at)?;
-    let before = earlier.iter().rfind(|it| it.is_complete).map(reads_of);
-    let shrinking = Shrinking::DoubtedIfEmpty;
-    let complete = Lists { at: reads.at, complete: true, shrinking, ..Lists::default() };
-    let (kind, _) = judge_read(before, newest.accounts.len(), &complete);
-    if !kind.means_gone() {
-        return reads.held;
+) -> Option<Reads> {
+    let mut reads = None;
+    for list in lists {
+        if list.is_complete {
+            reads = Some(reads_of(list));
+            continue;
+        }
+        let shrinking = Shrinking::DoubtedIfEmpty;
+        let (at, complete) = (list.mark.at, list.is_held);
+        let sent = Lists { at, complete, shrinking, ..Lists::default() };
+        let (kind, next) = judge_read(reads, list.accounts.len(), &sent);
+        reads = next.or(reads);
+        if kind.means_gone() {
+            (list.is_complete, list.is_held) = (true, false);
+            accept(plan, place, list);
+            plan.kept_lists.push(list.clone());
+        }
     }
-    newest.is_complete = true;
-    accept(plan, place, newest);
-    plan.kept_lists.push(newest.clone());
-    None
+    reads
 }
 
 fn roster<'a>((source, scope): (&'a str, &'a str)) -> Roster<'a> {
