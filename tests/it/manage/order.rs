@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::controls::control;
 use super::{read, undo};
 use crate::harness::Posture;
+use crate::harness::long::is_long;
 
-const CASES: u32 = 24;
 /// What runs report on.
 const CODE: &str = "ID-05";
 /// And what lists of accounts show something about.
@@ -139,8 +139,8 @@ fn hold_to_the_law(posture: &Posture, story: Story) -> TestCaseResult {
 #[test]
 fn neither_order_nor_repetition_matters_and_undoing_restores() {
     let posture = Posture::start();
-    let config =
-        ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
+    let cases = if is_long() { 200 } else { 24 };
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let story = (any_story(), any_run(), 0..6usize);
     let law = TestRunner::new(config).run(&story, |it| hold_to_the_law(&posture, it));
     law.unwrap();
@@ -150,10 +150,15 @@ fn neither_order_nor_repetition_matters_and_undoing_restores() {
 #[test]
 fn a_score_that_is_undone_is_none() {
     let posture = Posture::start();
-    let none = Run { complete: false, observations: Vec::new(), identities: None };
+    let nothing = |observations| Run { complete: false, observations, identities: None };
+    let none = nothing(Vec::new());
+    let empty = nothing(vec![json!({"control": CODE, "check": "a", "passed": 0, "failed": 0})]);
     let seen = json!({"control": CODE, "check": "a", "status": "compliant"});
     let other = Run { observations: vec![seen], ..none.clone() };
-    for minute in 0..3 {
-        hold_to_the_law(&posture, ((vec![none.clone()], vec![0]), other.clone(), minute)).unwrap();
+    for only in [none, empty] {
+        for minute in 0..3 {
+            let story = ((vec![only.clone()], vec![0]), other.clone(), minute);
+            hold_to_the_law(&posture, story).unwrap();
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::app::assessment::statement::Statements;
 use crate::app::client::retention::Retention;
 use crate::app::event::cause::{Cause, Undone};
 use crate::clock::Time;
-use crate::engine::fact::SourceFacts;
+use crate::engine::fact::{Observation, SourceFacts};
 use crate::error::Result;
 use crate::store::ClientSnapshot;
 use crate::store::per_client::import::Import;
@@ -24,7 +24,7 @@ pub(super) fn was_all(
     (retention, now): (Retention, Time),
 ) -> Result<bool> {
     let Cause::Undo(undone) = cause else { return Ok(false) };
-    let is_left = !seen.observations.is_empty()
+    let is_left = seen.observations.iter().any(Observation::is_effective)
         || !statements.attested.is_empty()
         || !statements.parts.is_empty();
     let earlier = now.plus_days(-EARLIER_DAYS);
@@ -32,10 +32,26 @@ pub(super) fn was_all(
     if is_left || rows.find_day_before(kept_from)?.is_some() {
         return Ok(false);
     }
-    let counts = |it: &Import| {
+    let stands = |it: &Import| {
         it.n_facts != 0 && it.retracted_at.is_none() && *undone != Undone::Import(it.id)
     };
-    Ok(!rows.list_imports()?.iter().any(counts) && !was_attested(rows, *undone)?)
+    let imports = rows.list_imports()?;
+    let standing: Vec<&Import> = imports.iter().filter(|it| stands(it)).collect();
+    Ok(!has_shown(rows, &standing)? && !was_attested(rows, *undone)?)
+}
+
+/// Whether one of these runs showed evidence, as far as is known: what is no longer kept may have been.
+fn has_shown(rows: &ClientSnapshot, runs: &[&Import]) -> Result<bool> {
+    if runs.is_empty() {
+        return Ok(false);
+    }
+    let known = rows.list_all_observations()?;
+    let showed = |run: &Import| {
+        let mut own = known.iter().filter(|it| it.import == run.id);
+        let n_empty = own.by_ref().take_while(|it| !it.is_effective()).count();
+        u32::try_from(n_empty).is_ok_and(|it| it < run.n_facts)
+    };
+    Ok(runs.iter().any(|it| showed(it)))
 }
 
 /// Whether the log has an attestation of a control that nobody undid, whatever became of it.
