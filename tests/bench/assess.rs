@@ -8,7 +8,7 @@ use posture::engine::assess;
 use posture::engine::catalog::{Catalog, Tool};
 use posture::engine::estate::KnownEstate;
 use posture::engine::fact::{Facts, Observation, Profile, Subject, Verdict};
-use posture::engine::memory::Memory;
+use posture::engine::memory::sparse::SparseMemory;
 use posture::engine::severity::Severity;
 use posture::id::ImportId;
 
@@ -70,7 +70,7 @@ fn observations(catalog: &Catalog, n_accounts: u32) -> Vec<Observation> {
                     findings: (failed != 0).then(|| "It was not as it should be.".to_owned()),
                     remediation: Some("Make it as it should be.".to_owned()),
                     failing: (0..u64::from(failed)).collect(),
-                    memory: Memory::default(),
+                    memory: SparseMemory::default(),
                     facets: Vec::new(),
                     platform: None,
                 });

@@ -13,7 +13,7 @@ use posture::app::intake::run::{Intake, NewRun};
 use posture::catalog::embedded;
 use posture::clock::{Clock, Time};
 use posture::engine::fact::{Observation, Subject, Verdict};
-use posture::engine::memory::Memory;
+use posture::engine::memory::sparse::SparseMemory;
 use posture::engine::severity::Severity;
 use posture::id::{ClientId, ImportId};
 use posture::import::fold::Folded;
@@ -195,7 +195,7 @@ impl Life {
             findings: Some(format!("{failed} of {N_SUBJECTS}. {what}")),
             remediation: Some("Open the admin center, and turn it on for all of them.".to_owned()),
             failing: (0..u64::from(failed)).map(|it| it * 7_919 + index as u64).collect(),
-            memory: Memory::default(),
+            memory: SparseMemory::default(),
             facets: Vec::new(),
             platform: None,
         }

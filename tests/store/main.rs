@@ -22,7 +22,7 @@ use posture_core::clock::Time;
 use posture_core::engine::asset::{Asset, AssetStatus, AssetType, Kept};
 use posture_core::engine::event::EventKind;
 use posture_core::engine::fact::{Observation, Subject, Verdict};
-use posture_core::engine::memory::Memory;
+use posture_core::engine::memory::sparse::SparseMemory;
 use posture_core::engine::severity::Severity;
 use posture_core::id::{AssetId, ClientId, EventId, ImportId};
 use posture_core::page::Cut;
@@ -114,7 +114,7 @@ fn observation(check: &str, at_s: i64, verdict: Verdict) -> Observation {
         findings: Some("findings".to_owned()),
         remediation: None,
         failing: vec![1, 2, 3],
-        memory: Memory::default(),
+        memory: SparseMemory::default(),
         facets: Vec::new(),
         platform: None,
     }

@@ -9,7 +9,7 @@ use bincode::{Decode, Encode};
 use super::StatedPart;
 use super::estate::KnownEstate;
 use super::framework::FrameworkId;
-use super::memory::Memory;
+use super::memory::sparse::SparseMemory;
 use super::subject::SubjectDecision;
 use crate::clock::Time;
 use crate::id::ImportId;
@@ -204,7 +204,7 @@ pub struct Observation {
     pub remediation: Option<String>,
     /// [`subject_hash`] of failing subjects, sorted, at most [`N_FAILING_MAX`].
     pub failing: Vec<u64>,
-    pub memory: Memory,
+    pub memory: SparseMemory,
     /// The facets of its control that it looked at, by name. Empty: the catalog says what it shows.
     pub facets: Vec<String>,
     /// The platform that it is about, as its source says it.
@@ -238,7 +238,7 @@ impl Observation {
             accepted: 0,
             findings: None,
             failing: Vec::new(),
-            memory: Memory::default(),
+            memory: SparseMemory::default(),
             ..self.clone()
         }
     }

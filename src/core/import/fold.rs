@@ -431,7 +431,8 @@ impl CheckGroup {
                 muted: self.muted.into_iter().take(N_FAILING_MAX).collect(),
                 healed: self.passing,
                 ..Memory::default()
-            },
+            }
+            .into(),
             facets: Vec::new(),
             platform: None,
         }

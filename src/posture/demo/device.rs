@@ -11,7 +11,7 @@ use crate::engine::catalog::{Catalog, Control};
 use crate::engine::fact::{
     Observation, Status, Subject, UNNAMED_CHECK, Verdict, failing_line, subject_hash,
 };
-use crate::engine::memory::Memory;
+use crate::engine::memory::sparse::SparseMemory;
 use crate::id::ImportId;
 
 pub(super) const SOURCE: &str = "rmm";
@@ -254,7 +254,7 @@ pub(super) fn observe(
             findings: gap.and_then(|it| detail::of(client, &control.code, it.status(), &line)),
             remediation: None,
             failing: hashes,
-            memory: Memory::default(),
+            memory: SparseMemory::default(),
             facets: Vec::new(),
             platform: None,
         }

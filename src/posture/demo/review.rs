@@ -9,7 +9,7 @@ use crate::app::assessment::evidence::NewEvidence;
 use crate::clock::Time;
 use crate::engine::catalog::{Catalog, Control};
 use crate::engine::fact::{Observation, Status, Subject, UNNAMED_CHECK, Verdict};
-use crate::engine::memory::Memory;
+use crate::engine::memory::sparse::SparseMemory;
 use crate::id::ImportId;
 
 pub(super) const SOURCE: &str = "quarterly-review";
@@ -69,7 +69,7 @@ pub(super) fn observe(
             findings,
             remediation: None,
             failing: Vec::new(),
-            memory: Memory::default(),
+            memory: SparseMemory::default(),
             facets: Vec::new(),
             platform: None,
         }

@@ -8,7 +8,7 @@ use posture_core::clock::Time;
 use posture_core::engine::assess;
 use posture_core::engine::catalog::Catalog;
 use posture_core::engine::fact::{Facts, Observation, Profile, Subject, Usage, Verdict};
-use posture_core::engine::memory::Memory;
+use posture_core::engine::memory::sparse::SparseMemory;
 use posture_core::engine::severity::Severity;
 use posture_core::id::ImportId;
 use proptest::collection::vec;
@@ -31,7 +31,7 @@ fn observed(check: &str, (passed, failed): (u32, u32), now: Time) -> Observation
         findings: None,
         remediation: None,
         failing: Vec::new(),
-        memory: Memory::default(),
+        memory: SparseMemory::default(),
         facets: Vec::new(),
         platform: None,
     }

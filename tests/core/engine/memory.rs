@@ -3,6 +3,7 @@
 use posture_core::clock::Time;
 use posture_core::engine::fact::{Observation, Status, Verdict};
 use posture_core::engine::memory::remember::{of_nameless, replay};
+use posture_core::engine::memory::sparse::SparseMemory;
 use posture_core::engine::memory::{Extent, Memory, NamedSubject};
 
 use proptest::collection::vec;
@@ -175,17 +176,17 @@ fn a_log_is_replayed_to_the_same() {
 }
 
 fn numbers(passed: u32, failed: u32, at: i64) -> Observation {
-    let it = of(Extent::All, passed, &[], at);
-    let verdict = Verdict::Counted { passed, failed };
-    let memory = Memory { extent: of_nameless(verdict, false), ..it.memory };
-    Observation { verdict, memory, ..it }
+    let mut it = of(Extent::All, passed, &[], at);
+    it.verdict = Verdict::Counted { passed, failed };
+    it.memory.extent = of_nameless(it.verdict, false);
+    it
 }
 
 fn said(status: Status, at: i64) -> Observation {
-    let verdict = Verdict::Stated(status);
-    let it = numbers(0, 0, at);
-    let memory = Memory { extent: of_nameless(verdict, false), ..it.memory };
-    Observation { verdict, memory, ..it }
+    let mut it = numbers(0, 0, at);
+    it.verdict = Verdict::Stated(status);
+    it.memory.extent = of_nameless(it.verdict, false);
+    it
 }
 
 #[test]
@@ -259,4 +260,17 @@ proptest! {
         });
         prop_assert_eq!(in_order, last);
     }
+}
+
+#[test]
+fn what_has_no_memory_has_the_default() {
+    assert_eq!(*SparseMemory::default(), Memory::default());
+    assert_eq!(SparseMemory::from(Memory::default()), SparseMemory::default());
+    let mut touched = SparseMemory::default();
+    touched.n_known = 0;
+    assert_eq!(touched, SparseMemory::default());
+    touched.n_known = 7;
+    assert_ne!(touched, SparseMemory::default());
+    let memory: Memory = touched.clone().into();
+    assert_eq!(SparseMemory::from(memory), touched);
 }

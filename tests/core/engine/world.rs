@@ -13,7 +13,7 @@ use posture_core::engine::fact::{
 use posture_core::engine::framework::{
     ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
 };
-use posture_core::engine::memory::Memory;
+use posture_core::engine::memory::sparse::SparseMemory;
 use posture_core::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, RowOutcome};
 use posture_core::engine::severity::Severity;
 use posture_core::engine::subject::SubjectDecision;
@@ -305,7 +305,7 @@ pub(crate) fn seen(passed: u32, failed: u32) -> Observation {
         findings: None,
         remediation: None,
         failing: Vec::new(),
-        memory: Memory::default(),
+        memory: SparseMemory::default(),
         facets: Vec::new(),
         platform: None,
     }

@@ -4,7 +4,6 @@ use std::io::BufReader;
 
 use posture_core::clock::Time;
 use posture_core::engine::fact::{Observation, Subject};
-use posture_core::engine::memory::Memory;
 use posture_core::engine::severity::Severity;
 use posture_core::import::fold::Folded;
 use posture_core::import::{self, Check, CheckOutcome, Format, RECORD_BYTES_MAX, Record};
@@ -212,12 +211,12 @@ fn a_wrapper_that_is_broken_is_refused() {
 
 /// What must be the same in all files of one run. A name and a remediation are cut or missing in this format.
 fn facts(run: &Folded) -> Vec<Observation> {
-    let fact = |it: &Observation| Observation {
-        observed_at: Time::from_s(it.observed_at.s()),
-        findings: None,
-        remediation: None,
-        memory: Memory { names: Vec::new(), ..it.memory.clone() },
-        ..it.clone()
+    let fact = |it: &Observation| {
+        let mut fact = it.clone();
+        fact.observed_at = Time::from_s(it.observed_at.s());
+        (fact.findings, fact.remediation) = (None, None);
+        fact.memory.names.clear();
+        fact
     };
     run.observations.iter().map(fact).collect()
 }

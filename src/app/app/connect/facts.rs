@@ -145,7 +145,7 @@ impl RunLabel<'_> {
             it.count.iter().flat_map(|it| &it.failing).map(|it| subject_hash(it)).collect();
         let names = failing.iter().zip(it.count.iter().flat_map(|it| &it.names));
         let names = names.map(|(hash, name)| NamedSubject { hash: *hash, name: name.clone() });
-        let memory = Memory { names: names.collect(), ..Memory::default() };
+        let memory = Memory { names: names.collect(), ..Memory::default() }.into();
         failing.sort_unstable();
         failing.truncate(N_FAILING_MAX);
         let control = *catalog.controls_named(it.control).first()?;

@@ -8,6 +8,7 @@ use crate::engine::fact::{
 };
 use crate::engine::identity::leaver::{self, DEPROVISIONED};
 use crate::engine::identity::{self, Identity};
+use crate::engine::memory::sparse::SparseMemory;
 use crate::engine::memory::{Memory, N_NAMES_MAX, NamedSubject};
 use crate::engine::severity::Severity;
 use crate::error::Result;
@@ -74,7 +75,7 @@ fn of_accounts(
     let of = observation(judge.catalog, key, shown)?;
     let valid_until = shown.passes_until.filter(|_| !shown.verdict.is_failing());
     let (failing, names) = subjects(&shown.failing);
-    let memory = Memory { names, ..Memory::default() };
+    let memory = Memory { names, ..Memory::default() }.into();
     let of = Observation { findings: findings(shown), valid_until, failing, memory, ..of };
     Some(if shown.code == DEPROVISIONED { until_leavers_age(of, judge) } else { of })
 }
@@ -112,7 +113,7 @@ pub(super) fn observation(
         findings: None,
         remediation: None,
         failing: Vec::new(),
-        memory: Memory::default(),
+        memory: SparseMemory::default(),
         facets: shown.facets.iter().map(|it| (*it).to_owned()).collect(),
         platform: None,
     })

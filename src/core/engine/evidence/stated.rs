@@ -13,7 +13,7 @@ use crate::engine::catalog::facet::FacetSet;
 use crate::engine::catalog::{Catalog, Control};
 use crate::engine::contradiction::Hidden;
 use crate::engine::fact::{Attestation, Observation, Status, Subject, Verdict};
-use crate::engine::memory::Memory;
+use crate::engine::memory::sparse::SparseMemory;
 use crate::engine::statement::platform_name;
 
 /// What of a control a statement is about.
@@ -142,7 +142,7 @@ impl StatedPart {
             findings: Some(reason.clone()),
             remediation: None,
             failing: Vec::new(),
-            memory: Memory::default(),
+            memory: SparseMemory::default(),
             facets: facets.iter().map(|it| control.facets[it].name.clone()).collect(),
             platform: self.part.platform.clone(),
         })

@@ -1,6 +1,7 @@
 //! What an observation knows of single subjects, and of those before it.
 
 pub mod remember;
+pub mod sparse;
 
 use bincode::{Decode, Encode};
 

@@ -42,12 +42,12 @@ impl Observation {
         if let Extent::Said(word) = self.memory.extent {
             alone.verdict = Verdict::Stated(status_of(word));
         }
-        let Memory { extent, names, muted, healed, .. } = std::mem::take(&mut alone.memory);
+        let Memory { extent, names, muted, healed, .. } = std::mem::take(&mut alone.memory).into();
         let names = names.into_iter().filter(|it| !is_carried(it.hash)).collect();
         let (carried, own): (Vec<u64>, _) = muted.into_iter().partition(|it| is_carried(*it));
         let n_carried_muted = u32::try_from(carried.len()).unwrap_or(u32::MAX);
         alone.accepted = self.accepted.saturating_sub(n_carried_muted);
-        alone.memory = Memory { extent, names, muted: own, healed, ..Memory::default() };
+        alone.memory = Memory { extent, names, muted: own, healed, ..Memory::default() }.into();
         if n_carried != 0 {
             alone.findings = alone.findings_with_line(self.names_itself_failing());
         }
@@ -89,7 +89,8 @@ impl Observation {
             ever.filter(|it| self.failing.binary_search(it).is_err()).collect();
         let healed = self.passing(ever.iter().copied().filter(|it| passes(*it)));
         if speaks_of_all {
-            return Self { memory: Memory { healed, ..self.memory.clone() }, ..self };
+            let memory = Memory { healed, ..self.memory.clone().into() };
+            return Self { memory: memory.into(), ..self };
         }
         let is_left = |it: &u64| ever.contains(it) && !passes(*it);
         let (carried, n_cut) = before.left(is_left, &self);

@@ -26,7 +26,7 @@ use posture::engine::change::{Before, Change, RiskEnding, difference};
 use posture::engine::fact::{
     CompleteRead, DERIVED_CHECK, Facts, Observation, Profile, SourceFacts, Status, Subject,
 };
-use posture::engine::memory::Memory;
+use posture::engine::memory::sparse::SparseMemory;
 use posture::engine::posture::{ControlOutcome, Posture};
 use posture::engine::severity::Severity;
 use posture::engine::{assess, identity};
@@ -113,7 +113,7 @@ fn told(groups: &[Group], at: Time) -> SourceFacts {
             findings: None,
             remediation: None,
             failing: Vec::new(),
-            memory: Memory::default(),
+            memory: SparseMemory::default(),
             facets: Vec::new(),
             platform: None,
         };

@@ -29,7 +29,7 @@ use crate::app::intake::source::Run;
 use crate::clock::Time;
 use crate::engine::catalog::{Catalog, Control};
 use crate::engine::fact::{DERIVED_CHECK, FINDINGS_CHARS_MAX, Observation, Subject, Verdict};
-use crate::engine::memory::Memory;
+use crate::engine::memory::sparse::SparseMemory;
 use crate::engine::severity::Severity;
 use crate::error::{Detail, Error, Result};
 use crate::id::{ClientId, ImportId};
@@ -359,7 +359,7 @@ impl FactsReader<'_> {
                     .transpose()?,
                 remediation: None,
                 failing: Vec::new(),
-                memory: Memory::default(),
+                memory: SparseMemory::default(),
                 facets,
                 platform,
             };

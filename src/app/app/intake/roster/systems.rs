@@ -272,7 +272,7 @@ fn observation(
         severity: Severity::High,
         findings: findings(shown),
         failing: failing.into_iter().take(N_FAILING_MAX).collect(),
-        memory: Memory { names: names(&shown.failing), ..Memory::default() },
+        memory: Memory { names: names(&shown.failing), ..Memory::default() }.into(),
         ..derived::observation(catalog, key.clone(), shown)?
     })
 }
