@@ -3,6 +3,7 @@
 //! (20 and 1095), `POSTURE_ENGINE` (`file` or `postgresql`) where if not on both.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -59,9 +60,10 @@ pub(crate) fn measure(report: &mut Report) {
     let n_days = number("POSTURE_DAYS", 3 * DAYS_A_YEAR);
     let only = std::env::var_os("POSTURE_ENGINE");
     let cluster = Cluster::start(&SETTINGS);
-    for (name, engine) in
-        [("file", Engine::File), ("postgresql", Engine::Server(&cluster, cluster.port))]
-    {
+    let engines = [("file", Engine::File), ("postgresql", Engine::Server(&cluster, cluster.port))];
+    let is_known = |wanted: &OsString| engines.iter().any(|it| wanted == it.0);
+    assert!(only.as_ref().is_none_or(is_known), "POSTURE_ENGINE is file or postgresql");
+    for (name, engine) in engines {
         if only.as_ref().is_none_or(|it| it == name) {
             Report::section(&format!("{name}: {n_clients} clients, {n_days} nights"));
             live(&engine, &engine.database(), (n_clients, n_days), report);
