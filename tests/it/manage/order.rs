@@ -162,3 +162,16 @@ fn a_score_that_is_undone_is_none() {
         }
     }
 }
+
+/// Without it nothing passes by lists of some accounts.
+#[test]
+fn a_complete_list_that_arrives_late_is_the_base_of_those_after_it() {
+    let posture = Posture::start();
+    let list = |complete, mfa| {
+        let bob = json!({"user": "bob", "admin": false, "enabled": true, "mfa": mfa});
+        Run { complete, observations: Vec::new(), identities: Some(vec![bob]) }
+    };
+    let runs = vec![list(true, false), list(false, true), list(false, true)];
+    let other = Run { identities: None, ..runs[0].clone() };
+    hold_to_the_law(&posture, ((runs, vec![1, 0, 2]), other, 2)).unwrap();
+}

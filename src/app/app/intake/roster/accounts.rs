@@ -166,17 +166,18 @@ fn plan_late(
         return Ok(()); // What was known then is not known any more.
     }
     let before = read_all(rows, place, marks)?;
-    let earlier = before.iter().rfind(|it| it.is_complete && it.mark < list.mark);
-    let earlier = earlier.map(reads_of);
+    let mut after = before.clone();
+    let index = after.partition_point(|it| it.mark < list.mark);
+    let earlier = judge_held(plan, place, &mut after[..index]);
     let (kind, _) = judge_read(earlier, list.accounts.len(), lists);
     plan.moved.entry(ListKind::Identities).or_default().is_held = kind == ReadKind::Held;
     let list = judged(list, kind);
     if list.is_complete {
         accept(plan, place, &list);
     }
-    let mut after = before.clone();
-    let index = after.partition_point(|it| it.mark < list.mark);
     after.insert(index, list.clone());
+    let reads = judge_held(plan, place, &mut after);
+    plan.reads.extend(reads.map(|it| (ListKind::Identities, it)));
     let replays = (Replay::of(&before, place, judge)?, Replay::of(&after, place, judge)?);
     restate(plan, rows, place, replays, Some(&list.mark.import), judge)?;
     plan.kept_lists.push(list);
