@@ -278,7 +278,7 @@ fn the_lists_of_accounts_that_are_kept_are_bounded() {
     let fill = |dir: &std::path::Path| {
         let store = open_store(dir, now);
         let mark = ListMark { at: now, arrived_at: now, import: ImportId::from_bytes([7; 16]) };
-        let rows = AccountRows { is_complete: true, accounts: Vec::new(), is_held: false };
+        let rows = AccountRows { is_complete: true, accounts: Vec::new(), is_doubted: false };
         let write = store.client_store(id).write_now(move |batch| {
             let mut all = 0..u32::try_from(N_LIST_ROWS_MAX).unwrap() - 1;
             all.try_for_each(|n| batch.put_account_rows(("s", "x"), mark, (n, &rows)))

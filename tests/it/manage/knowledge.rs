@@ -225,6 +225,19 @@ fn a_list_that_was_held_is_believed_once_the_one_before_it_is_undone() {
     };
     assert_eq!(gained(&client), gained(&other));
     assert_ne!(gained(&other), 0);
+    // A list is held again once the one that agreed with it is undone.
+    let [client, other] = ["E", "F"].map(|it| posture.client(it));
+    for it in [&client, &other] {
+        send(it, 3, &accounts(12, Some(true)));
+    }
+    let wrong = send(&client, 2, &accounts(4, Some(true)));
+    for it in [&client, &other] {
+        send(it, 1, &accounts(4, Some(true)));
+    }
+    assert_eq!((count(&client), count(&other)), (4, 12));
+    super::undo(&posture, &client, &wrong);
+    assert_eq!(count(&client), 12);
+    assert_eq!(both(&client), both(&other));
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub(super) fn decide(
         Course::Undone => stage::undo(batch, id, &plan.context)?,
     }
     batch.remove_observations(&plan.corrected.removed)?;
+    batch.remove_complete_reads(&plan.corrected.unread)?;
     batch.replace_observations(&plan.corrected.replaced)?;
     for it in &plan.evidence {
         batch.put_evidence_of(&import.source, it)?;

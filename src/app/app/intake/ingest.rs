@@ -284,9 +284,9 @@ fn seen_with<'a>(
             it.import != intake.import.id && !corrected.contains(&ObservationKey::from(it))
         });
     }
-    if !intake.retracted_reads.is_empty() {
+    if !intake.retracted_reads.is_empty() || !lists.corrected.unread.is_empty() {
         reads = rows.list_stored_reads()?; // Older ones count again.
-        reads.retain(|it| it.import != intake.import.id);
+        reads.retain(|it| it.import != intake.import.id && !lists.corrected.unread.contains(it));
     }
     let added = added.chain(&lists.corrected.replaced);
     observations.extend(added.cloned());

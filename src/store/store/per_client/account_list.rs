@@ -49,8 +49,8 @@ pub struct AccountList {
     pub mark: ListMark,
     /// It was complete and accepted.
     pub is_complete: bool,
-    /// It was complete, and held because it lost too many.
-    pub is_held: bool,
+    /// It was complete, and counts as such only if those before it bear it out: one that lost too many is held.
+    pub is_doubted: bool,
     pub accounts: Vec<Identity>,
 }
 
@@ -59,21 +59,21 @@ pub struct AccountList {
 pub struct AccountRows {
     pub is_complete: bool,
     pub accounts: Vec<Identity>,
-    pub is_held: bool,
+    pub is_doubted: bool,
 }
 
-read_by_layout!(AccountRows { is_complete, accounts } and then { is_held });
+read_by_layout!(AccountRows { is_complete, accounts } and then { is_doubted });
 
 impl AccountList {
     /// The rows that store it: at least one.
     #[must_use]
     pub fn into_rows(self) -> Vec<AccountRows> {
         let lengths = row_lengths(&self.accounts);
-        let Self { mark: _, is_complete, is_held, accounts } = self;
+        let Self { mark: _, is_complete, is_doubted, accounts } = self;
         let mut accounts = accounts.into_iter();
         let mut row = |n| {
             let accounts = accounts.by_ref().take(n).collect();
-            AccountRows { is_complete, accounts, is_held }
+            AccountRows { is_complete, accounts, is_doubted }
         };
         lengths.into_iter().map(&mut row).collect()
     }
@@ -160,9 +160,9 @@ impl<R: Rows> ClientTransaction<R> {
     ) -> Result<AccountList> {
         let rows: Vec<AccountRows> = self.list(FACTS, &list_key((source, scope), mark))?;
         let is_complete = rows.iter().all(|it| it.is_complete);
-        let is_held = rows.iter().any(|it| it.is_held);
+        let is_doubted = rows.iter().any(|it| it.is_doubted);
         let accounts = rows.into_iter().flat_map(|it| it.accounts).collect();
-        Ok(AccountList { mark, is_complete, is_held, accounts })
+        Ok(AccountList { mark, is_complete, is_doubted, accounts })
     }
 }
 

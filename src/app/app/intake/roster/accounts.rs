@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::anew::{complete_read, judge_anew};
 use super::lists_plan::{ConditionChange, ListsPlan};
 use super::merging::{merge_oldest, merged};
 use crate::app::event::account::{self, AccountOrigin};
@@ -10,7 +11,7 @@ use crate::app::intake::derived::{self, Reach};
 use crate::app::intake::list::{AccountJudge, Lists, Shrinking};
 use crate::app::intake::shrink::{ReadKind, judge as judge_read};
 use crate::clock::Time;
-use crate::engine::fact::{CompleteRead, DERIVED_CHECK, Observation, Subject};
+use crate::engine::fact::{DERIVED_CHECK, Observation, Subject};
 use crate::engine::identity::leaver::DEPROVISIONED;
 use crate::engine::identity::{self, AccountCondition, Identity, Transition};
 use crate::error::Result;
@@ -19,7 +20,7 @@ use crate::store::ClientSnapshot;
 use crate::store::per_client::account_list::{AccountList, ListMark, N_LISTS_KEPT};
 use crate::store::per_client::fact::ObservationKey;
 use crate::store::per_client::import::SourceScope;
-use crate::store::per_client::roster::{ListKind, Reads, Roster};
+use crate::store::per_client::roster::{ListKind, Roster};
 
 /// Plans what a list changes.
 pub(super) fn plan(
@@ -39,18 +40,19 @@ pub(super) fn plan(
     let arrived_at = same_time.max().map_or(judge.now, |it| judge.now.max(it.plus_ms(1)));
     let mark = ListMark { at: lists.at, arrived_at, import };
     let accounts = accounts.to_vec();
-    let list = AccountList { mark, is_complete: false, is_held: false, accounts };
+    let is_doubted = lists.complete && lists.shrinking != Shrinking::Confirmed;
+    let list = AccountList { mark, is_complete: false, is_doubted, accounts };
     if newest_at.is_some_and(|it| lists.at < it) {
         return plan_late(plan, rows, place, lists, (list, &marks), judge);
     }
     let known: Vec<Identity> = rows.list_members(roster)?;
     let kind = plan.take_reads(rows, roster, list.accounts.len(), lists)?;
-    let list = judged(list, kind);
+    let list = AccountList { is_complete: kind.means_gone(), ..list };
     let known_at = newest_at.unwrap_or(list.mark.at);
     let merged =
         plan_newest(plan, source, lists, (&list, &known, known_at), reads.is_some(), judge);
     if list.is_complete {
-        accept(plan, place, &list);
+        plan.complete_reads.push(complete_read(place, &list));
     }
     let reach = reach(&list, reads.is_some());
     let was_failing = |key: &ObservationKey| {
@@ -64,7 +66,7 @@ pub(super) fn plan(
         let at = reads.map_or(Time::EPOCH, |it| it.at);
         let mark = ListMark { at, arrived_at: Time::EPOCH, import: ListMark::BEFORE };
         let (is_complete, accounts) = (reads.is_some(), known);
-        plan.kept_lists.push(AccountList { mark, is_complete, is_held: false, accounts });
+        plan.kept_lists.push(AccountList { mark, is_complete, is_doubted: false, accounts });
     }
     plan.kept_lists.push(list);
     let n_kept = marks.iter().filter(|it| !it.is_before_all()).count() + 1;
@@ -74,10 +76,6 @@ pub(super) fn plan(
         merge_oldest(plan, &oldest.collect::<Result<Vec<_>>>()?, judge.rules.dormant_after_days);
     }
     Ok(())
-}
-
-fn judged(list: AccountList, kind: ReadKind) -> AccountList {
-    AccountList { is_complete: kind.means_gone(), is_held: kind == ReadKind::Held, ..list }
 }
 
 fn reach(list: &AccountList, has_baseline: bool) -> Reach {
@@ -168,15 +166,15 @@ fn plan_late(
     let before = read_all(rows, place, marks)?;
     let mut after = before.clone();
     let index = after.partition_point(|it| it.mark < list.mark);
-    let earlier = judge_held(plan, place, &mut after[..index]);
+    let earlier = judge_anew(plan, place, &before[..index], &mut after[..index]);
     let (kind, _) = judge_read(earlier, list.accounts.len(), lists);
     plan.moved.entry(ListKind::Identities).or_default().is_held = kind == ReadKind::Held;
-    let list = judged(list, kind);
+    let list = AccountList { is_complete: kind.means_gone(), ..list };
     if list.is_complete {
-        accept(plan, place, &list);
+        plan.complete_reads.push(complete_read(place, &list));
     }
     after.insert(index, list.clone());
-    let reads = judge_held(plan, place, &mut after);
+    let reads = judge_anew(plan, place, &before, &mut after);
     plan.reads.extend(reads.map(|it| (ListKind::Identities, it)));
     let replays = (Replay::of(&before, place, judge)?, Replay::of(&after, place, judge)?);
     restate(plan, rows, place, replays, Some(&list.mark.import), judge)?;
@@ -200,14 +198,17 @@ pub(super) fn undo(
     let place = (source, scope);
     let marks = rows.list_account_lists(source, scope)?;
     let Some(index) = marks.iter().position(|it| it.import == import) else { return Ok(false) };
-    let before = read_all(rows, place, &marks)?;
+    let mut before = read_all(rows, place, &marks)?;
+    // Earlier releases kept only that the newest list was held.
+    let is_earlier = before.iter().all(|it| !it.is_doubted);
+    let reads = rows.find_reads(roster(place))?.filter(|it| is_earlier && it.held.is_some());
+    if let Some(reads) = reads {
+        let held = before.iter_mut().filter(|it| it.mark.at == reads.at && !it.is_complete);
+        held.for_each(|it| it.is_doubted = true);
+    }
     let mut after = before.clone();
     after.remove(index);
-    if let (Some(newest), Some(reads)) = (after.last_mut(), rows.find_reads(roster(place))?) {
-        // Earlier releases kept only that the newest list was held.
-        newest.is_held |= reads.held.is_some() && newest.mark.at == reads.at;
-    }
-    let reads = judge_held(plan, place, &mut after);
+    let reads = judge_anew(plan, place, &before, &mut after);
     let replays = (Replay::of(&before, place, judge)?, Replay::of(&after, place, judge)?);
     restate(plan, rows, place, replays, None, judge)?;
     plan.corrected.removed.retain(|it| it.import != import); // Undoing retracts them.
@@ -219,54 +220,8 @@ pub(super) fn undo(
     Ok(true)
 }
 
-/// Judges the lists that were held once more, each after those before it. Returns what is remembered of the reads.
-fn judge_held(
-    plan: &mut ListsPlan,
-    place: (&str, &str),
-    lists: &mut [AccountList],
-) -> Option<Reads> {
-    let mut reads = None;
-    for list in lists {
-        if list.is_complete {
-            reads = Some(reads_of(list));
-            continue;
-        }
-        let shrinking = Shrinking::DoubtedIfEmpty;
-        let (at, complete) = (list.mark.at, list.is_held);
-        let sent = Lists { at, complete, shrinking, ..Lists::default() };
-        let (kind, next) = judge_read(reads, list.accounts.len(), &sent);
-        reads = next.or(reads);
-        if kind.means_gone() {
-            (list.is_complete, list.is_held) = (true, false);
-            accept(plan, place, list);
-            plan.kept_lists.push(list.clone());
-        }
-    }
-    reads
-}
-
 fn roster<'a>((source, scope): (&'a str, &'a str)) -> Roster<'a> {
     Roster { source, scope, part: ListKind::Identities }
-}
-
-fn reads_of(list: &AccountList) -> Reads {
-    Reads { n: length(&list.accounts), at: list.mark.at, held: None }
-}
-
-fn length(accounts: &[Identity]) -> u32 {
-    u32::try_from(accounts.len()).unwrap_or(u32::MAX)
-}
-
-/// Notes that a list is complete and accepted.
-fn accept(plan: &mut ListsPlan, (source, scope): (&str, &str), list: &AccountList) {
-    plan.complete_reads.push(CompleteRead {
-        source: source.to_owned(),
-        scope: scope.to_owned(),
-        is_of_accounts: true,
-        at: list.mark.at,
-        import: list.mark.import,
-        n: length(&list.accounts),
-    });
 }
 
 fn read_all(

@@ -62,16 +62,17 @@ pub(super) struct ConditionChange {
     pub(super) is_announced: bool,
 }
 
-/// Stored observations that are replaced, and those that are removed.
+/// Stored observations that are replaced, those that are removed, and reads that are complete no more.
 #[derive(Debug, Default)]
 pub struct Corrections {
     pub replaced: Vec<Observation>,
     pub removed: Vec<ObservationKey>,
+    pub unread: Vec<CompleteRead>,
 }
 
 impl Corrections {
     pub fn is_empty(&self) -> bool {
-        self.replaced.is_empty() && self.removed.is_empty()
+        self.replaced.is_empty() && self.removed.is_empty() && self.unread.is_empty()
     }
 
     /// Returns what no longer counts as it was stored.

@@ -20,7 +20,7 @@ pub(super) fn merge_oldest(plan: &mut ListsPlan, oldest: &[AccountList], dormant
         plan.forgotten_lists.push(it.mark);
     }
     let accounts = known.into_values().collect();
-    plan.kept_lists.push(AccountList { mark, is_complete, is_held: false, accounts });
+    plan.kept_lists.push(AccountList { mark, is_complete, is_doubted: false, accounts });
 }
 
 /// Returns the accounts that are known after a list.

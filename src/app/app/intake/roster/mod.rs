@@ -2,6 +2,7 @@
 //! Absence means gone only in a complete read that is accepted.
 
 mod accounts;
+mod anew;
 mod leavers;
 mod lists_plan;
 mod merging;
