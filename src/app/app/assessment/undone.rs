@@ -46,12 +46,12 @@ fn has_shown(rows: &ClientSnapshot, runs: &[&Import]) -> Result<bool> {
         return Ok(false);
     }
     let known = rows.list_all_observations()?;
-    let showed = |run: &Import| {
-        let mut own = known.iter().filter(|it| it.import == run.id);
-        let n_empty = own.by_ref().take_while(|it| !it.is_effective()).count();
-        u32::try_from(n_empty).is_ok_and(|it| it < run.n_facts)
+    let showed = |run: &&Import| {
+        let own = || known.iter().filter(|it| it.import == run.id);
+        own().any(Observation::is_effective)
+            || u32::try_from(own().count()).is_ok_and(|n_kept| n_kept < run.n_facts)
     };
-    Ok(runs.iter().any(|it| showed(it)))
+    Ok(runs.iter().any(showed))
 }
 
 /// Whether the log has an attestation of a control that nobody undid, whatever became of it.
